@@ -20,7 +20,7 @@ from command_starter import Zygote
 from httpx._config import create_ssl_context
 
 from rag_evaluator import Config, load_config
-from rag_evaluator.files import Lines
+from rag_evaluator.files import Watch
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,7 @@ def _no_charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(autouse=True)
 def _no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in this process write no progress, however slow the machine is, but where it is the subject."""
-    monkeypatch.setattr("rag_evaluator.cli.watching.Lines", partial(Lines, first=3600.0))
+    monkeypatch.setattr("rag_evaluator.cli.watching.Watch", partial(Watch, first=3600.0))
 
 
 @pytest.fixture(scope="session")

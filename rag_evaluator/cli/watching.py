@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
-from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, printable, write_to
+from rag_evaluator.files.progress import State, Watch, duration, figures_of, printable, write_to
 
 CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
 """Commands that may take longer than some seconds and ask nothing."""
 SAFE = "Ctrl-C is safe; the same command continues"
-FIRST = 0.7  # seconds: a command that takes less shows no bar
+FIRST, TICK = 0.7, 0.25  # seconds: a command that takes less shows no bar; between two looks of a bar
 _watches: list[Watch] = []
 
 
@@ -26,7 +26,7 @@ def watching(command: str) -> Iterator[None]:
     if command not in LONG:
         yield
         return
-    watch = Watch(_display(command))
+    watch = _watch(command)
     _watches.append(watch)
     try:
         with watch:
@@ -38,7 +38,7 @@ def watching(command: str) -> Iterator[None]:
 def hide_bar() -> None:
     """Take the bar away before something is printed; it comes back where work goes on."""
     for watch in _watches:
-        watch.display.close()
+        watch.close()
 
 
 def end_watching() -> None:
@@ -47,11 +47,12 @@ def end_watching() -> None:
         watch.end()
 
 
-def _display(command: str) -> Display:
+def _watch(command: str) -> Watch:
     stream = sys.stderr
     if stream is not None and stream.isatty():
-        return TerminalBar(command in CONTINUED)
-    return Lines(write_to(stream))
+        bar = TerminalBar(command in CONTINUED)
+        return Watch(bar.show, bar.close, first=TICK, apart=TICK)
+    return Watch(write_to(stream))
 
 
 class _Terminal(Console):

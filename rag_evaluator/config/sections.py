@@ -174,11 +174,6 @@ class JudgeConfig(Section):
         """The model, as `model_of` names it: `demo` is the toy."""
         return model_of(dict(self))
 
-    @property
-    def in_flight(self) -> int:
-        """`batch_size` as a number, as far as it is known before a model is loaded."""
-        return USUAL_BATCH if self.batch_size == "auto" else self.batch_size
-
 
 class EmbeddingsConfig(Section):
     """The embedding model behind answer_relevancy, answer_correctness and semantic_similarity.

@@ -9,7 +9,7 @@ import shutil
 import socket
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
@@ -217,11 +217,6 @@ def replace_bytes(temporary: Path, data: bytes, target: Path) -> None:
         _write(temporary, data)
         temporary.replace(target)
         sync_folder(target.parent)
-
-
-def json_bytes(value: Mapping[str, Any]) -> bytes:
-    """A JSON document as it is on disk."""
-    return json_text(value).encode("utf-8")
 
 
 def sync_file(path: Path) -> None:

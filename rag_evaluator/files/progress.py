@@ -1,6 +1,6 @@
 """How a long work tells how far it is: counts for a callback, and for whoever shows more what it is doing just now.
 
-`Watch` shows it from a thread of its own, `Lines` says it in a line of text, for log files.
+`Watch` shows it from a thread of its own, as a line of text for log files (`write_to`) or otherwise.
 """
 
 import logging
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol, TextIO
+from typing import TextIO
 
 logger = logging.getLogger("rag_evaluator.progress")  # the name in the docs
 Progress = Callable[[int, int], None]
@@ -117,38 +117,6 @@ def duration(seconds: float) -> str:
 
 
 WIDTH = 120  # characters of a line
-FIRST = 2.0  # seconds: a command that takes less writes no line
-APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
-
-
-class Lines:
-    """Writes a line now and then.
-
-    Args:
-        write: takes a line without its end.
-        first: seconds before the first line.
-        apart: seconds between two lines.
-        clock: seconds.
-    """
-
-    def __init__(
-        self,
-        write: Callable[[str], None],
-        first: float = FIRST,
-        apart: float = APART,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.write, self.apart, self.clock = write, apart, clock
-        self._last = clock() + first - apart
-
-    def show(self, state: State) -> None:
-        now = self.clock()
-        if now - self._last >= self.apart:
-            self._last = now
-            self.write(line_of(state))
-
-    def close(self) -> None:
-        """Nothing is left to be written."""
 
 
 def line_of(state: State) -> str:
@@ -204,16 +172,16 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
-def write_to(stream: TextIO | None) -> Callable[[str], None]:
-    """What writes lines to a stream, at once; nothing where it is closed.
+def write_to(stream: TextIO | None) -> Callable[[State], None]:
+    """What writes states as lines to a stream, at once; nothing where it is closed.
 
     The file is written without the stream's own lock: a thread that waits for a reader must not keep the process from
     ending.
     """
 
-    def write(line: str) -> None:
+    def write(state: State) -> None:
         encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
-        text = shortened(line.encode(encoding, "backslashreplace").decode(encoding), WIDTH) + "\n"
+        text = shortened(line_of(state).encode(encoding, "backslashreplace").decode(encoding), WIDTH) + "\n"
         with suppress(OSError, ValueError, AttributeError):
             try:
                 number = stream.fileno()  # type: ignore[union-attr]  # None where there is no standard error
@@ -225,29 +193,30 @@ def write_to(stream: TextIO | None) -> Callable[[str], None]:
     return write
 
 
-TICK = 0.25  # seconds
-
-
-class Display(Protocol):
-    """What shows a state."""
-
-    def show(self, state: State) -> None: ...
-
-    def close(self) -> None: ...
+FIRST = 2.0  # seconds: a command that takes less writes no line
+APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 class Watch:
-    """Has a display show the activity of this process; as a context it begins and ends with its block.
+    """Has the activity of this process shown; as a context it begins and ends with its block.
 
     Args:
-        tick: seconds between two looks.
+        show: shows a state.
+        close: takes away what is shown.
+        first: seconds before it is shown first.
+        apart: seconds between two times.
 
-    Ending it waits for a display that is at work, but not for long: the thread ends with the process, and nothing is
-    shown afterwards.
+    Ending it waits for `show`, but not for long: the thread ends with the process, and nothing is shown afterwards.
     """
 
-    def __init__(self, display: Display, tick: float = TICK, activity: Activity = ACTIVITY) -> None:
-        self.display, self.tick, self.activity = display, tick, activity
+    def __init__(
+        self,
+        show: Callable[[State], None],
+        close: Callable[[], None] = lambda: None,
+        first: float = FIRST,
+        apart: float = APART,
+    ) -> None:
+        self.show, self.close, self.first, self.apart = show, close, first, apart
         self._ended, self._lock = threading.Event(), threading.Lock()
         self._began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -264,15 +233,17 @@ class Watch:
         self._ended.set()
         if self._lock.acquire(timeout=1.0):
             self._lock.release()
-        self.display.close()
+        self.close()
 
     def _run(self) -> None:
-        while not self._ended.wait(self.tick):
+        pause = self.first
+        while not self._ended.wait(pause):
+            pause = self.apart
             with self._lock:
                 if self._ended.is_set():
                     return
                 try:
-                    self.display.show(self.activity.state(self._began))
+                    self.show(ACTIVITY.state(self._began))
                 except Exception:  # the work is worth more than what is shown of it
                     logger.debug("progress cannot be shown", exc_info=True)
                     return

@@ -25,9 +25,8 @@ class CachedJudge:
 
     Args:
         judge: a judge, or an LLM that `as_judge` takes.
-        signature: what answers depend on beside the question; answers of another signature are not used. None takes
-            the judge's own.
-        records: answers of this and earlier runs; None keeps those of this run in memory.
+        signature: what answers depend on beside the question; answers of another signature are not used.
+        records: answers of this and earlier runs; without them, or a signature, those of this run are kept in memory.
 
     Attributes:
         asked: questions that reached the judge; not those that were answered from memory.
@@ -38,14 +37,14 @@ class CachedJudge:
 
     def __init__(self, judge: Any, signature: str | None = None, records: Records | None = None) -> None:
         self.judge = as_judge(judge)
-        self.signature = self.judge.signature if signature is None else signature
-        self.records = None if self.signature is None else records
+        self.signature = signature
+        self.records = None if signature is None else records
         self.asked = 0
         self._flights = SingleFlight[Question, Kept](None if self.records is None else 0)
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self.judge.capabilities, probabilities=True, confidence=False)
+        return replace(self.judge.capabilities, probabilities=True)
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -132,14 +131,14 @@ class Window:
         self._judge = as_judge(judge)
         self._counts = self._judge.capabilities.counts_tokens
 
-    def room(self, prompt: str, reserve: int = RESERVE) -> int:
-        """Tokens left for texts in a prompt that holds none yet, beside `reserve` for the answer.
+    def room(self, prompt: str) -> int:
+        """Tokens left for texts in a prompt that holds none yet, beside `RESERVE` for the answer.
 
         Raises `PromptTooLongError` if that is not enough for any text.
         """
         if not self._counts:
             return ENDLESS
-        room = self._judge.room(prompt) - reserve
+        room = self._judge.room(prompt) - RESERVE
         if room < USEFUL:
             window = self._judge.capabilities.window
             raise PromptTooLongError(f"the prompt without any context fills the model's window of {window} tokens")

@@ -62,14 +62,13 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        signature: of the source that loaded it, see `rag_evaluator.judge.judge`; None until then.
         thoughts: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
         reserve: tokens that a thought may take between prompt and answer, with what closes it.
 
     Raises `ModelError` if the judge shall think and the engine's prompts open no thought.
     """
 
-    signature: str | None = None
+    signature: str | None = None  # its source knows it: `LazyJudge`
 
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
         self.engine, self.config, self.encoder = engine, config, engine.encoder
@@ -140,7 +139,9 @@ class EngineJudge:
         shares = await self._answers.get(short_digest(repr((before, ids))), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
-        return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)
+        weights = Shares(zip(options, shares, strict=True))
+        weights.thinking, weights.thinking_tokens, weights.cut = thought.text, thought.tokens, thought.cut
+        return weights
 
     def count(self, text: str) -> int:
         return self.encoder.count(text)

@@ -115,7 +115,6 @@ class Judge(RagasLLM):
             engine = TransformersEngine.of_pipeline(pipeline, self.config)
         self.inner: EngineJudge = EngineJudge(engine, self.config)
         self.model_id = engine.model_id
-        self.greedy = self.config.temperature == 0
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -133,23 +132,16 @@ class Judge(RagasLLM):
 IN_FLIGHT = 16  # whoever answers may be a server that batches
 
 
-def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
+def as_judge(judge: Any) -> JudgeProtocol:
     """What is asked behind a judge as users give it: a `Judge`, a `ScriptedJudge`, a ragas or LangChain LLM, or itself.
 
-    Args:
-        judge: users may give anything.
-        signature: what its answers depend on, if that is known; a `JudgeProtocol` has its own.
-
-    Raises `TypeError` for what is no judge.
+    Any: users may give anything. Raises `TypeError` for what is no judge.
     """
     judge = unwrapped(judge)
-    if isinstance(judge, Judge):
-        judge.inner.signature = signature or judge.inner.signature
-        return judge.inner
     if isinstance(judge, RagasLLM):
         return judge.inner
     if isinstance(judge, InstructorBaseRagasLLM):
-        return RagasJudge(judge, signature)
+        return RagasJudge(judge)
     if isinstance(judge, JudgeProtocol):
         return judge
     if is_langchain(judge):
@@ -183,20 +175,11 @@ class RagasJudge(_WithoutTokens):
 
     Args:
         llm: asked through its `agenerate`, so that what a subclass does there counts.
-        signature: what its answers depend on, if that is known.
     """
 
-    def __init__(self, llm: InstructorBaseRagasLLM, signature: str | None = None) -> None:
+    def __init__(self, llm: InstructorBaseRagasLLM) -> None:
         self.llm: Any = llm  # `achoose` is no part of ragas' own class
-        self.signature = signature
-        self.capabilities = Capabilities(
-            in_flight=IN_FLIGHT,
-            greedy=getattr(llm, "greedy", None),
-            probabilities=hasattr(llm, "achoose"),
-            confidence=False,
-            counts_tokens=False,
-            same_bytes="no",
-        )
+        self.capabilities = Capabilities(IN_FLIGHT, getattr(llm, "greedy", None), hasattr(llm, "achoose"))
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         return Opinion(await self.llm.agenerate(prompt, response_model))
@@ -219,16 +202,13 @@ class LangchainJudge(_WithoutTokens):
 
     def __init__(self, llm: Any, most: int | None = None) -> None:
         self.llm, self.most = llm, most or ENDLESS
-        self.capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
+        self.capabilities = Capabilities(IN_FLIGHT, None, False)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-        self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        if response_model not in self._forms:
-            self._forms[response_model] = _form(self.llm, response_model)
-        reply = None
+        form, reply = _form(self.llm, response_model), None
         async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.most)):
-            if (form := self._forms[response_model]) is not None:
+            if form is not None:
                 with suppress(Exception):  # each provider has errors of its own for what its server cannot do
                     structured = await form.ainvoke(str(prompt))
                     reply = structured["parsed"] or _text_of(structured["raw"])
@@ -310,23 +290,19 @@ class LazyJudge:
         self.config = judge.config if isinstance(judge, Judge) else config if judge is None else _named(config, judge)
         self.offline, self.model, self.is_object = offline, judge, judge is not None
 
-    async def load(self) -> JudgeProtocol:
-        return self._load()
-
     @property
     def llm(self) -> LLM:
         """The judge as the LLM of ragas' own metrics, loaded if it is not yet. Raises `ModelError`."""
-        judge = self._load()
+        judge = self.load()
         return self.model if isinstance(self.model, InstructorBaseRagasLLM) else RagasLLM(judge)
 
-    def _load(self) -> JudgeProtocol:
+    def load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
-        signature = self.signature
         if self.model is None:
             self.model = Judge.from_config(self.config, self.offline)
         elif is_pipeline(self.model):
             self.model = Judge(self.model, self.config)
-        return as_judge(self.model, signature)
+        return as_judge(self.model)
 
     def release(self) -> None:
         """Free the memory of a model that was loaded here, which `load` loads again; one that was given is not ours."""
@@ -342,15 +318,11 @@ class LazyJudge:
             find_engine(self.config.engine).find(self.config, self.offline)
 
     @property
-    def capabilities(self) -> Capabilities | None:
-        """As far as known before loading."""
+    def greedy(self) -> bool | None:
+        """See `Capabilities`."""
         if self.model is None or is_pipeline(self.model):
-            return find_engine(self.config.engine).capabilities_of(self.config)
-        return as_judge(self.model).capabilities
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return as_judge(self.model).about if _is_judge(self.model) else {}
+            return None if self.config.engine == "server" else self.config.temperature == 0
+        return as_judge(self.model).capabilities.greedy
 
     @cached_property
     def identity(self) -> str | None:
@@ -359,7 +331,7 @@ class LazyJudge:
         None where nothing tells two such judges apart, so that answers must not be kept for later runs: a LangChain
         model's name says nothing of its settings.
         """
-        if self.model is None:
+        if not self.is_object:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or is_pipeline(self.model):
             return identity_of(self.model, _model_in(self.model))
@@ -438,7 +410,10 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     Args:
         identity: fingerprint of the model, or `UNNAMED`.
     """
-    template = Path(judge.chat_template)
+    template, thinking = Path(judge.chat_template), "off"
+    if judge.thinking == "on":
+        markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
+        thinking = f"on,tokens={judge.thinking_tokens}{markers}"
     return {
         "judge": identity,
         "engine": judge.engine,
@@ -446,15 +421,8 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         **arguments_part("model", judge.model_kwargs),
         "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
-        "thinking": _thinking(judge),
+        "thinking": thinking,
         **({} if judge.reasons == "full" else {"reasons": judge.reasons}),
         **({} if judge.examples == "all" else {"examples": judge.examples}),
         "max_new_tokens": judge.max_new_tokens,
     }
-
-
-def _thinking(judge: JudgeConfig) -> str:
-    if judge.thinking == "off":
-        return "off"
-    markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
-    return f"on,tokens={judge.thinking_tokens}{markers}"

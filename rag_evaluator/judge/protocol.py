@@ -8,7 +8,7 @@ import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -27,19 +27,18 @@ class Capabilities:
         in_flight: questions that keep it busy: the size of its batches.
         greedy: whether equal questions get equal answers whatever their draw; None: not known.
         probabilities: whether `choose` works.
-        confidence: whether `Opinion.confidence` is filled.
-        counts_tokens: whether `count` and `room` work.
-        same_bytes: when two runs give the same answers: whatever the batches, in equal batches only, or not surely.
-        window: tokens of prompt and answer together that it can read; None: not known.
+        window: tokens of prompt and answer together that it can read; None: not known, as nothing counts tokens.
     """
 
     in_flight: int
     greedy: bool | None
     probabilities: bool
-    confidence: bool
-    counts_tokens: bool
-    same_bytes: Literal["always", "same batches", "no"]
     window: int | None = None
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether `count` and `room` work."""
+        return self.window is not None
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,9 @@ class Shares(dict[str, float]):
         cut: as in `Opinion`; "thinking" only.
     """
 
-    def __init__(
-        self,
-        shares: Mapping[str, float],
-        thinking: str | None = None,
-        thinking_tokens: int = 0,
-        cut: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__(shares)
-        self.thinking, self.thinking_tokens, self.cut = thinking, thinking_tokens, cut
+    thinking: str | None = None
+    thinking_tokens: int = 0
+    cut: frozenset[str] = frozenset()
 
 
 @runtime_checkable
@@ -132,7 +125,6 @@ class PromptText(str):
     Attributes:
         data: the prompt's input model, from which the judge reads what the answer must repeat.
         name: the prompt's attribute in its metric, for instance `nli_statement_prompt`.
-        language: language of instruction and examples.
         source: digest of instruction and examples, the same for every sample.
         values: JSON of `data` if the text can be put together again from that and the prompt's frames; else None.
         examples: JSON of input and output of each, as its pack has them.
@@ -140,7 +132,6 @@ class PromptText(str):
 
     data: BaseModel | None
     name: str
-    language: str
     source: str
     values: Mapping[str, Any] | None
     examples: Sequence[Mapping[str, Any]]
@@ -150,13 +141,12 @@ class PromptText(str):
         text: str,
         data: BaseModel | None = None,
         name: str = "prompt",
-        language: str = "english",
         source: str = "",
         values: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
-        prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
+        prompt.data, prompt.name, prompt.source = data, name, source
         prompt.values, prompt.examples = values, examples
         return prompt
 

@@ -234,7 +234,7 @@ def checked_times(metrics: Mapping[str, Metric], judge: "LazyJudge", config: Con
     """`times_of`; raises `ConfigError` if the judge is known to be unfit for that, as it would only repeat itself."""
     times = times_of(metrics, config.repeats)
     repeats = max(times.values())
-    if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
+    if repeats > 1 and judge.greedy:
         raise ConfigError(
             f"{config.place('repeats')}: repeats is {repeats}, but this judge is reproducible: it would give the same "
             f"score {repeats} times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."

@@ -294,7 +294,7 @@ async def load_scorer(
     verifier: "VerifierSource",
 ) -> Scorer:
     """Load the models that metrics need, and make these with the prompts of the language. Raises `ModelError`."""
-    loaded = await judge.load() if any(spec.judge for spec in specs.values()) else None
+    loaded = judge.load() if any(spec.judge for spec in specs.values()) else None
     vectors = embeddings.load() if any(spec.embeddings for spec in specs.values()) else None
     greedy = loaded is not None and bool(loaded.capabilities.greedy)
     llm, spoken = Recorder(loaded, {}), find_language(language)

@@ -16,6 +16,7 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
 from rag_evaluator.models.hub import (
     UNNAMED,
@@ -24,7 +25,6 @@ from rag_evaluator.models.hub import (
     fingerprint,
     identity_of,
     load_failure,
-    loading,
     name_of,
 )
 from rag_evaluator.models.ragas_library import BaseRagasEmbedding
@@ -73,7 +73,8 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
-        vectors = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in texts))
+        submit = partial(Scheduler.current().submit, self._handler)
+        vectors = await asyncio.gather(*(self._vectors.get(text, partial(submit, text)) for text in texts))
         return [vector.tolist() for vector in vectors]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -83,28 +84,15 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
         """The vector of a search; some models embed it in another way than what is searched."""
         return self.model.embed_query(text)
 
-    async def _submit(self, text: str) -> Vector:
-        vector: Vector = await Scheduler.current().submit(self._handler, text)
-        return vector
-
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of texts, each distinct one embedded once."""
-        vectors: dict[str, Vector] = {}
-        for group in self._groups(list(dict.fromkeys(texts))):
-            made = self.model.embed_documents(group)
-            vectors |= {text: np.asarray(vector, np.float32) for text, vector in zip(group, made, strict=True)}
-        return [vectors[text] for text in texts]
-
-    def _groups(self, texts: list[str]) -> list[list[str]]:
-        """Texts to embed together: on a CPU each alone.
+        """Vectors of texts, which on a CPU are embedded one by one.
 
         A matrix product of more rows may be computed in another order there, so that the last bits of a vector would
         tell the company it was in, and a run that was stopped and continued would not write the same bytes.
         """
         device = getattr(getattr(self.model, "_client", None), "device", None)  # of langchain's SentenceTransformer
-        if getattr(device, "type", None) == "cpu":
-            return [[text] for text in texts]
-        return [texts] if texts else []
+        groups = [[text] for text in texts] if getattr(device, "type", None) == "cpu" else [list(texts)]
+        return [np.asarray(vector, np.float32) for group in groups for vector in self.model.embed_documents(group)]
 
 
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
@@ -125,7 +113,7 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
         from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        with loading(config.model), hub(offline):
+        with ACTIVITY.phase(f"loading {config.model}"), hub(offline):
             model = HuggingFaceEmbeddings(
                 model_name=source,
                 model_kwargs=kwargs,
@@ -176,28 +164,25 @@ class EmbeddingsSource:
             config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
             embeddings = None
         embeddings = unwrapped(embeddings)
-        if offline and embeddings is not None:
-            refuse_service(embeddings, "embeddings")
         self.offline, self.is_object = offline, embeddings is not None
-        self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
+        self.model: BaseRagasEmbedding | None = None
         if embeddings is not None:
-            given, inner = self._given()
-            config = config.model_copy(update={"model": name_of(given, inner) or type(given).__name__})
+            if offline:
+                refuse_service(embeddings, "embeddings")
+            self.model = as_embeddings(embeddings)
+            self._given = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
+            self._inner = getattr(self._given, "model", None)  # the model inside, or its name
+            name = name_of(self._given, self._inner) or type(self._given).__name__
+            config = config.model_copy(update={"model": name})
         self.config = config
-
-    def _given(self) -> tuple[Any, Any]:
-        """The embeddings as they were given, and the model inside them, or its name."""
-        model = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
-        return model, getattr(model, "model", None)
 
     @cached_property
     def identity(self) -> str | None:
         """Fingerprint of the model; None where nothing tells two such models apart. Raises `ModelError`."""
         if not self.is_object:
             return fingerprint(find_embeddings(self.config, self.offline))
-        model, inner = self._given()
-        identity = identity_of(model, inner)
-        arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
+        identity = identity_of(self._given, self._inner)
+        arguments = [getattr(self._given, name, None) or {} for name in LIBRARY_ARGUMENTS]
         return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
 
     @property

@@ -169,8 +169,7 @@ class Scheduler:
                 for handler in dict.fromkeys(going_on):
                     await self._go_on(loop, handler)
                 if batch := self._next_batch():
-                    answers = await self._answers(loop, batch)
-                    for entry, answer in zip(batch, answers, strict=True):
+                    for entry, answer in zip(batch, await _answers(loop, batch), strict=True):
                         _settle(entry.future, answer)
                 await self._rest()
         finally:
@@ -183,9 +182,8 @@ class Scheduler:
             assert handler.open is not None
             self.open[handler] = handler.open(), {}
         step, running = self.open[handler]
-        members = [entry for entry in self.waiting if entry.handler is handler][: handler.most - len(running)]
-        self._take_out(members)
-        new = {id(entry): entry for entry in members}
+        members = [entry for entry in self.waiting if entry.handler is handler]
+        new = {id(entry): entry for entry in self._taken(members[: handler.most - len(running)])}
         running |= new
         try:
             requests = {number: entry.request for number, entry in new.items()}
@@ -195,21 +193,11 @@ class Scheduler:
             answers = dict.fromkeys(running, error)
         except Exception:  # each is asked for again, so that only the request at fault fails
             del self.open[handler], step  # with the memory of its batch
-            answers = dict(zip(running, await self._answers(loop, list(running.values())), strict=True))
+            answers = dict(zip(running, await _answers(loop, list(running.values())), strict=True))
         for number, answer in answers.items():
             _settle(running.pop(number).future, answer)
         if not running:
             self.open.pop(handler, None)
-
-    async def _answers(self, loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> Sequence[Any]:
-        """What the handler of a batch makes of it, or the error in its place."""
-        try:
-            requests = [entry.request for entry in batch]
-            answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
-            assert len(answers) == len(batch), "a handler must answer every request"
-        except Exception as error:  # raised where the answer is awaited, or that would wait for ever
-            return [error] * len(batch)
-        return answers
 
     async def _rest(self) -> None:
         """Wait until no new request has come for some passes of the loop."""
@@ -221,25 +209,33 @@ class Scheduler:
     def _next_batch(self) -> list[_Waiting]:
         """The oldest requests of the group that has most of them waiting, of those whose handlers open no batch."""
         waiting = [entry for entry in self.waiting if entry.handler.open is None]
-        sizes = Counter(entry.group for entry in waiting)  # in order of waiting: the oldest wins a tie
-        group = max(sizes, key=lambda name: sizes[name], default=None)
-        members = [entry for entry in waiting if entry.group == group]
-        batch = members[: members[0].handler.most] if members else []
-        self._take_out(batch)
-        return batch
+        for group, _ in Counter(entry.group for entry in waiting).most_common(1):  # the oldest wins a tie
+            members = [entry for entry in waiting if entry.group == group]
+            return self._taken(members[: members[0].handler.most])
+        return []
 
-    def _take_out(self, entries: Sequence[_Waiting]) -> None:
-        chosen = {id(entry) for entry in entries}
-        self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
+    def _taken(self, entries: list[_Waiting]) -> list[_Waiting]:
+        """These entries, which wait no longer."""
+        chosen = set(entries)
+        self.waiting = [entry for entry in self.waiting if entry not in chosen]
+        return entries
 
 
 _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()
 
 
+async def _answers(loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> list[Any]:
+    """What the handler of a batch makes of it, or an error in the place of an answer."""
+    requests = [entry.request for entry in batch]
+    return await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
+
+
 def _handle_apart(handle: Handle, requests: Sequence[Any]) -> list[Any]:
     """Handle a batch; if it fails, halve it, so that only the request at fault fails. A lost model fails them all."""
     try:
-        return list(handle(requests))
+        answers = list(handle(requests))
+        assert len(answers) == len(requests), "a handler must answer every request"
+        return answers
     except JudgeLostError as error:
         return [error] * len(requests)
     except Exception as error:

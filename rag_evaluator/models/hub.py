@@ -11,9 +11,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,6 @@ def read_settings(path: Path, key: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise ModelError(f"{key}: {path} is no JSON object.")
     return settings
-
-
-def loading(model: str) -> AbstractContextManager[object]:
-    """A model is loaded inside, and progress says so."""
-    return ACTIVITY.phase(f"loading {model}")
 
 
 def load_failure(error: Exception) -> str:
@@ -157,24 +152,16 @@ def fingerprint(folder: str | Path) -> str:
         return str(folder)
     try:
         with ACTIVITY.phase(f"looking whether {folder} has changed"):
-            return _fingerprint(folder) if folder.is_dir() else _digests([folder])[0][:SHORT]
+            if not folder.is_dir():
+                return _digest(folder)[:SHORT]
+            paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
+            with ThreadPoolExecutor(READERS) as readers:
+                digests = list(readers.map(_digest, paths))
+            names = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in paths]
     except OSError as error:
         raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
-
-
-def _fingerprint(folder: Path) -> str:
-    paths = sorted(path for path in folder.rglob("*") if path.suffix in WEIGHTS | OTHERS and path.is_file())
-    lines = (
-        json.dumps([path.relative_to(folder).as_posix(), path.stat().st_size, digest]) + "\n"
-        for path, digest in zip(paths, _digests(paths), strict=True)
-    )
+    lines = (json.dumps([*name, digest]) + "\n" for name, digest in zip(names, digests, strict=True))
     return short_digest("".join(lines))
-
-
-def _digests(paths: Iterable[Path]) -> list[str]:
-    """SHA-256 of each file."""
-    with ThreadPoolExecutor(READERS) as readers:
-        return list(readers.map(_digest, paths))
 
 
 def _digest(path: Path) -> str:

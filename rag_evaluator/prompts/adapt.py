@@ -108,7 +108,7 @@ def _adapt(packs: PackSet, judge: LazyJudge, progress: Progress, shared: Sequenc
 
     async def make() -> None:
         nonlocal marked
-        translator = Translator(await judge.load(), packs.spoken)
+        translator = Translator(judge.load(), packs.spoken)
         for done, (key, path) in enumerate(missing.items()):
             progress(done, len(missing))
             pack, refused = await _translated(packs.originals[key], translator)

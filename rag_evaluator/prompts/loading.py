@@ -149,7 +149,7 @@ class TracedPrompt:
         text = self.prompt.to_string(data)
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
-        return PromptText(text, data, self.name, self.language, self.source, values if again else None, self.examples)
+        return PromptText(text, data, self.name, self.source, values if again else None, self.examples)
 
 
 Prompts = dict[Key, TracedPrompt]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import json_bytes, publish, replace_bytes, sync_folder, writing
+from rag_evaluator.files.atomic import json_text, publish, replace_bytes, sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
@@ -233,7 +233,7 @@ class WorkerJournal(Journal):
         self._take(manifest)
         self._make_folders()
         path = self.place / "manifest.json"
-        publish(self._temporary(path), json_bytes(manifest.to_json()), path)
+        publish(self._temporary(path), json_text(manifest.to_json()).encode(), path)
         return read_manifest(self.place) or manifest
 
     def _take_over(self, stage: Stage, start: str, changes: Sequence[str]) -> None:
@@ -321,4 +321,4 @@ class WorkerJournal(Journal):
         return self.folder / TMP / f"{path.name.removesuffix('.jsonl')}.{self.process}"
 
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
-        replace_bytes(self._temporary(path), json_bytes(value), path)
+        replace_bytes(self._temporary(path), json_text(value).encode(), path)

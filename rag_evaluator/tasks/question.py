@@ -17,7 +17,7 @@ from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, check_lists,
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import ACTIVITY, APART, CHECKING, Lines, Progress, Watch, automatic, write_to
+from rag_evaluator.files.progress import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, write_to
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -176,7 +176,7 @@ class QuestionStage(Stage):
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
         kept, source = None if answers is None else answers(), self.asking.judge
-        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else kept)
+        judge = CachedJudge(source.load(), source.signature, kept)
         try:
             make = self.make(judge)
             yield Work(lambda unit, column, repeat: make(unit), SIDE_BY_SIDE, judge.about)
@@ -325,8 +325,8 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
     Args:
         noun: what is counted.
     """
-    lines = Lines(write_to(sys.stderr), first=APART) if progress is automatic and not SHELL.get() else None
-    with nullcontext() if lines is None else Watch(lines), ACTIVITY.counted(noun) as counted:
+    writes = progress is automatic and not SHELL.get()
+    with Watch(write_to(sys.stderr), first=APART) if writes else nullcontext(), ACTIVITY.counted(noun) as counted:
 
         def at(done: int, total: int) -> None:
             counted(done, total)

@@ -7,8 +7,9 @@ from typing import Any
 
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.event_loop import on_model_thread
-from rag_evaluator.models.hub import contents_of, find_model, in_one_line, loading
+from rag_evaluator.models.hub import contents_of, find_model, in_one_line
 from rag_evaluator.verifiers.batches import BatchSize
 
 # Any in this module: objects of transformers.
@@ -83,7 +84,7 @@ class FolderModel:
         local = {"local_files_only": True, "trust_remote_code": False}
         place = self.base or self.folder
         try:
-            with loading(str(self.folder)):
+            with ACTIVITY.phase(f"loading {self.folder}"):
                 tokenizer = transformers.AutoTokenizer.from_pretrained(place, **local)
                 tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
                 of_base: dict[str, Any] = {}

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -302,7 +301,7 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
     given = [LazyJudge(way, config) for way in ways]
     assert len({judge.identity for judge in given} | {given[0].identity}) == 1
     assert len({judge.signature.replace(str(folder), "") for judge in given}) == 1
-    assert all(isinstance(asyncio.run(judge.load()), EngineJudge) for judge in given[2:])
+    assert all(isinstance(judge.load(), EngineJudge) for judge in given[2:])
     assert LazyJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
     assert LazyJudge(ScriptedJudge(), config).identity is None
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.files import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
+from rag_evaluator.files import ACTIVITY, Activity, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]
@@ -25,16 +25,11 @@ def evaluator() -> RAGEvaluator:
     return RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(slow))
 
 
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
-
-
 @pytest.mark.parametrize("progress", [automatic, silent])
 def test_a_script_gets_lines_on_standard_error(
     progress: Any, rows: Rows, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick(monkeypatch)
-    monkeypatch.setattr(showing, "Lines", lambda write, **arguments: Lines(write, first=0.0, apart=0.0))
+    monkeypatch.setattr(showing, "Watch", lambda show, **_: Watch(show, first=0.005, apart=0.005))
     evaluator().evaluate(rows, progress)
     printed = re.search(r"scores 1/3 \(33 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
     assert printed == (progress is automatic)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tiny_models import Tiny
 
-from rag_evaluator.config import USUAL_BATCH, JudgeConfig
+from rag_evaluator.config import USUAL_BATCH
 from rag_evaluator.judge import (
     CPU_HALF_MOST,
     GPU_MOST,
@@ -16,7 +16,6 @@ from rag_evaluator.judge import (
     LENGTH,
     BatchSize,
     BatchSizeSetting,
-    VllmEngine,
 )
 from rag_evaluator.judge.engines.transformers import decoder
 
@@ -79,12 +78,6 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(tiny: Tiny) -> None:
     states = 2 * config.hidden_size * config.conv_L_cache * 4
     assert engine.decoder.batch_size.slot_bytes == keys  # of the layer with attention
     assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
-
-
-def test_auto_is_a_number_before_a_model_is_loaded() -> None:
-    assert [JudgeConfig(batch_size=size).in_flight for size in ("auto", 3)] == [USUAL_BATCH, 3]
-    sizes = [VllmEngine.capabilities_of(JudgeConfig(engine="vllm", batch_size=size)).in_flight for size in ("auto", 3)]
-    assert sizes == [256, 3]
 
 
 def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row() -> None:

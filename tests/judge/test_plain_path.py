@@ -78,7 +78,7 @@ def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(tiny: Tiny, ki
 def test_prompts_of_like_length_are_decoded_together(tiny: Tiny) -> None:
     judge = tiny("lfm2", dtype="float32")
     decoder, seen = decoder_of(judge, 2), []
-    padded = decoder.generate.padded
-    decoder.generate.padded = lambda rows: seen.append([len(row) for row in rows]) or padded(rows)  # type: ignore
+    padded = decoder.padded
+    decoder.padded = lambda rows: seen.append([len(row) for row in rows]) or padded(rows)  # type: ignore
     decoder.next_logits([(5,) * length for length in (40, 3, 41, 4, 20)])
     assert seen == [[41, 40], [20, 4], [3]]

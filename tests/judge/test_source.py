@@ -1,6 +1,5 @@
 """A judge before it is loaded: what names it, and whose settings count."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ ModelFolder = Callable[..., Path]
 class Protocol:
     """A judge of a user, who knows what its answers depend on."""
 
-    capabilities = Capabilities(1, True, False, False, False, "always")
+    capabilities = Capabilities(1, True, False)
     about: Mapping[str, str] = {}
 
     def __init__(self, signature: str | None) -> None:
@@ -63,12 +62,6 @@ def test_a_judge_that_says_what_its_answers_depend_on_has_a_name(signature: str 
     evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=Protocol(signature))
     assert (None not in evaluator.stage([row]).plan.columns.values()) == is_named
     assert evaluator.evaluate([row]).scores["context_relevance"][0].value == 1.0
-
-
-def test_a_loaded_judge_has_the_signature_of_its_source(model_folder: ModelFolder) -> None:
-    source = LazyJudge(None, JudgeConfig(model=str(model_folder("llama-bytelevel")), max_new_tokens=32))
-    assert asyncio.run(source.load()).signature == source.signature is not None
-    assert asyncio.run(LazyJudge(ScriptedJudge(), JudgeConfig()).load()).signature is None
 
 
 def test_the_manifest_of_a_task_names_the_judge_that_was_given(model_folder: ModelFolder) -> None:

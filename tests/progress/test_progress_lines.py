@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from itertools import pairwise
@@ -15,9 +16,9 @@ import pytest
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files import WIDTH, Activity, Lines, State, Watch, line_of
+from rag_evaluator.files import WIDTH, Activity, State, Watch, line_of
 
-FIRST, APART, TICK = 0.02, 0.1, 0.01  # seconds, in place of 2, 15
+FIRST, APART = 0.02, 0.1  # seconds, in place of 2, 15
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
 ROOT = Path(__file__).parents[2]
 Seen = list[tuple[float, str]]
@@ -27,9 +28,10 @@ Seen = list[tuple[float, str]]
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """The lines of the commands of a test, with their time; they come so often as in a run that is much longer."""
     lines: Seen = []
-    monkeypatch.setattr(watching, "write_to", lambda stream: lambda line: lines.append((time.monotonic(), line)))
-    monkeypatch.setattr(watching, "Lines", partial(Lines, first=FIRST, apart=APART))
-    monkeypatch.setattr(watching, "Watch", partial(Watch, tick=TICK))
+    monkeypatch.setattr(
+        watching, "write_to", lambda stream: lambda state: lines.append((time.monotonic(), line_of(state)))
+    )
+    monkeypatch.setattr(watching, "Watch", partial(Watch, first=FIRST, apart=APART))
     return lines
 
 
@@ -98,13 +100,17 @@ def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> N
     assert line_of(state) == line
 
 
-def test_lines_come_after_two_seconds_and_then_every_fifteen() -> None:
-    now, written = [0.0], list[float]()
-    lines = Lines(lambda line: written.append(now[0]), clock=lambda: now[0])
-    for second in range(60):
-        now[0] = float(second)
-        lines.show(State(noun="scores", done=0, total=99, elapsed=second))
-    assert written == [2, 17, 32, 47]
+def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited, shown = list[float](), list[State]()
+
+    class Clock(threading.Event):
+        def wait(self, seconds: float | None = None) -> bool:
+            waited.append(seconds or 0.0)
+            return len(waited) == 4
+
+    monkeypatch.setattr("rag_evaluator.files.progress.threading.Event", Clock)
+    Watch(shown.append)._run()
+    assert waited == [2, 15, 15, 15] and len(shown) == 3
 
 
 @pytest.mark.parametrize("kind", ["closed", "none", "full pipe", "broken pipe"])
@@ -112,11 +118,9 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     code = (
         "import sys, time\n"
         "from rag_evaluator.files.progress import ACTIVITY\n"
-        "from rag_evaluator.files.progress import Lines, write_to\n"
-        "from rag_evaluator.files.progress import Watch\n"
+        "from rag_evaluator.files.progress import Watch, write_to\n"
         f"if {kind!r} == 'closed': sys.stderr.close()\n"
-        "lines = Lines(write_to(sys.stderr), first=0, apart=0)\n"
-        "with Watch(lines, tick=0.0001), ACTIVITY.phase('x' * 90):\n"
+        "with Watch(write_to(sys.stderr), first=0, apart=0.0001), ACTIVITY.phase('x' * 90):\n"
         "    time.sleep(1.0)\n"
         "print('ended', flush=True)\n"
     )

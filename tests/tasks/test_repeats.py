@@ -49,7 +49,7 @@ class Chance:
 
     def __init__(self, ratings: Ratings = RATINGS, greedy: bool | None = False, left: float = math.inf) -> None:
         self.signature: str | None = "chance"
-        self.capabilities = Capabilities(2, greedy, False, False, False, "always")
+        self.capabilities = Capabilities(2, greedy, False)
         self.ratings, self.left = ratings, left
         self.asked: list[tuple[str, Draw]] = []
 

@@ -293,18 +293,17 @@ def _loss_text(loss: Mapping[str, Any]) -> str:
 
 async def _try_prompt(engine: Any, where: str, prompt: str, report: CheckReport) -> None:
     """Whether a server that counts tokens itself reads the longest prompt of the longest row whole. Any: an engine."""
-    if not isinstance(engine, TextEngine) or not engine.tries_prompts:
-        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
-        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        report.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
-        return
     details = {"characters": len(prompt)}
     try:
-        await engine.try_prompt(prompt)
+        if isinstance(engine, TextEngine) and await engine.try_prompt(prompt):
+            report.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
+            return
     except JudgementError as error:
         report.add("window", "warning", f"{where}, the longest row, would have no score: {error}", details)
-    else:
-        report.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
+        return
+    text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
+    advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
+    report.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
 
 
 def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, report: CheckReport) -> None:

@@ -174,28 +174,20 @@ class PromptEncoder:
 
     Args:
         tokenizer: fast tokenizer of the model.
-        chat_template: `auto` (the tokenizer's own, if any), `none`, or the path of a Jinja file.
-        thinking: whether prompts end where the model begins to think, and not where it begins to answer.
-        markers: texts before a thought and after it; None takes those known of the model.
+        config: its template; if it thinks, prompts end where it begins to think, and not where it begins to answer.
 
     Attributes:
-        thoughts: how thoughts end; None if `thinking` is not asked for.
+        thoughts: how thoughts end; None if the judge does not think.
         answer_prefix: text the answer begins with: a space where the prompt itself must not end in one, since the
             space would split the answer's first token.
     """
 
-    def __init__(
-        self,
-        tokenizer: "PreTrainedTokenizerFast",
-        chat_template: str = "auto",
-        thinking: bool = False,
-        markers: tuple[str, str] | None = None,
-    ) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
         self.tokenizer = tokenizer
         self._lock = threading.Lock()  # splitting special tokens or not is a setting of the tokenizer itself
-        self.template = read_template(tokenizer, chat_template)
+        self.template = read_template(tokenizer, config.chat_template)
         self.answer_prefix = "" if self.template else " "
-        kept_plain = {*MARKERS, *(markers or ())}  # added tokens of Qwen3 and others, but not special ones
+        kept_plain = {*MARKERS, *(config.thinking_markers or ())}  # tokens that Qwen3 and others add as ordinary ones
         known = {
             number: token.content
             for number, token in tokenizer.added_tokens_decoder.items()
@@ -211,13 +203,8 @@ class PromptEncoder:
             whole, spaced = render(tokenizer, self.template), render(tokenizer, self.template, " ")
             self.trims = whole == spaced  # templates may strip the message
             self.before, self.after = whole[0], ready_to_answer(whole[1], tokenizer.get_vocab())
-        if thinking:
-            self.thoughts = self._open_thoughts(markers)
-
-    @classmethod
-    def of(cls, tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> "PromptEncoder":
-        """As a judge's configuration has it."""
-        return cls(tokenizer, config.chat_template, config.thinking == "on", config.thinking_markers)
+        if config.thinking == "on":
+            self.thoughts = self._open_thoughts(config.thinking_markers)
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that the model expects around it."""
@@ -225,9 +212,7 @@ class PromptEncoder:
             return [*self._start, *self._without_specials(prompt.rstrip(" "))]
         prompt = prompt.strip() if self.trims else prompt
         if any(special in prompt for special in self.specials):
-            before = self._plain(self.before) if self.before else []
-            after = self._plain(self.after) if self.after else []
-            return [*before, *self._without_specials(prompt), *after]
+            return [*self._plain(self.before), *self._without_specials(prompt), *self._plain(self.after)]
         return self._plain(self.before + prompt + self.after)
 
     def continuation(self, answer: str) -> list[int]:

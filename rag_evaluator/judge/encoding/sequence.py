@@ -55,7 +55,8 @@ class Vocabulary:
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
         self.ends_object = torch.tensor([b"}," in text for text in self.texts])
-        self.digits = torch.tensor([_digit(text) for text in self.texts])
+        firsts = (text.lstrip(b" ")[:1] for text in self.texts)
+        self.digits = torch.tensor([int(first) if first.isdigit() else -1 for first in firsts])
         self.known = torch.zeros(size, dtype=torch.bool)
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
         self._compiled = functools.lru_cache(COMPILED)(self._compile)
@@ -105,11 +106,6 @@ def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLToke
             f"judge.model: no grammar can be built on its tokenizer, which writes {SPACE} for a space. {OTHERS}."
         )
     return engine
-
-
-def _digit(text: bytes) -> int:
-    first = text.lstrip(b" ")[:1]
-    return int(first) if first.isdigit() else -1
 
 
 class _Decoding(ABC):

@@ -85,12 +85,11 @@ class TextEngine(Protocol):
         false.
         """
 
-    @property
-    def tries_prompts(self) -> bool:
-        """Whether it can be found out that a prompt is cut."""
+    async def try_prompt(self, prompt: str) -> bool:
+        """Whether it can be found out that a prompt is cut.
 
-    async def try_prompt(self, prompt: str) -> None:
-        """Raises `JudgementError` for a prompt that the server cuts or refuses, `JudgeLostError`."""
+        Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
+        """
 
 
 class EngineRow(Protocol):
@@ -101,9 +100,6 @@ class EngineRow(Protocol):
 
     def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
         """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
-
-    def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
-        """What the loaded engine will be able to do, as far as known before loading."""
 
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""

@@ -65,7 +65,7 @@ def _array(schema: Schema) -> Schema:
 def settle(schema: Schema, value: Value) -> Value:
     """The value with its optional items in order, each once; of two lists that share items the first one wins."""
     if "anyOf" in schema:
-        return next((settle(each, value) for each in schema["anyOf"] if not list(faults(each, value))), value)
+        return next((settle(each, value) for each in schema["anyOf"] if fits(each, value)), value)
     if schema.get("type") == "object" and isinstance(value, dict):
         settled = {name: settle(part, value[name]) for name, part in schema["properties"].items() if name in value}
         first, second = schema.get("x-partition", ("", ""))
@@ -83,22 +83,26 @@ def settle(schema: Schema, value: Value) -> Value:
 def _in_order(options: list[Schema], items: list[Value]) -> Iterator[Value]:
     left = list(items)
     for option in options:
-        match = next((item for item in left if not list(faults(option, item))), None)
+        match = next((item for item in left if fits(option, item)), None)
         if match is not None:
             left = [item for item in left if item is not match]
             yield match
-    known = [item for item in left if any(not list(faults(option, item)) for option in options)]
-    yield from (item for item in left if item not in known)  # what is no option at all is a fault
+    yield from (item for item in left if not any(fits(option, item) for option in options))  # which is a fault
 
 
 def _statements(items: list[Value]) -> list[Value]:
     return [item.get("statement") if isinstance(item, dict) else item for item in items]
 
 
+def fits(schema: Schema, value: Value) -> bool:
+    """Whether a schema allows a value."""
+    return not any(faults(schema, value))
+
+
 def faults(schema: Schema, value: Value, place: str = "the answer") -> Iterator[str]:
     """What in a value its schema does not allow, in words."""
     if "anyOf" in schema:
-        if all(list(faults(option, value)) for option in schema["anyOf"]):
+        if not any(fits(option, value) for option in schema["anyOf"]):
             yield f"{place} is none of its forms"
         return
     if "const" in schema or "enum" in schema:
@@ -139,7 +143,7 @@ def _array_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
             yield f"{place} has {len(value)} items"
     elif schema.get("x-optional"):
         for item in value:
-            if all(list(faults(option, item)) for option in options):
+            if not any(fits(option, item) for option in options):
                 yield f"{place} holds {item!r:.60}, which was not asked"
     elif len(value) != len(options):
         yield f"{place} has {len(value)} items: expected {len(options)}"
@@ -219,9 +223,7 @@ def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]
     yield from faults(schema, answer.model_dump(mode="json", by_alias=True))
 
 
-@cache
-def _free_schema(response_model: type[BaseModel]) -> Schema:
-    return tighten(response_model)
+_free_schema = cache(tighten)  # of a response model, whatever the input
 
 
 def _resolve(schema: Any, definitions: Mapping[str, Any], reason: Schema | None) -> Any:
@@ -254,18 +256,14 @@ def _empty_where_zero(schema: Schema, flag: str, text: str) -> Schema:
     return {"anyOf": [{**schema, "properties": {**properties, **answer}} for answer in answers]}
 
 
-def _items_for(text: str, words_per_item: int) -> int:
-    """How many list items a text can give at most; counts characters where a script writes no spaces."""
-    return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
-
-
 def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) -> "Rule":
     """A list drawn from a text in `sources`: as many items as it can give, so that a weak model's list ends, too."""
 
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
         for text in (data[source] for source in sources if source in data):
-            limits = {"minItems": at_least, "maxItems": max(at_least, _items_for(text, words_per_item))}
-            schema["properties"][array] |= limits
+            words = max(len(text.split()), len(text) // 6)  # characters count where a script writes no spaces
+            most = max(at_least, min(MAX_ITEMS, words // words_per_item + 1))
+            schema["properties"][array] |= {"minItems": at_least, "maxItems": most}
         return schema
 
     return rule

@@ -191,7 +191,7 @@ class Plain:
 
     def __init__(self, best: str, window: int | None = None) -> None:
         self.best, self.window, self.prompts = best, window, list[str]()
-        self.capabilities = Capabilities(2, True, False, False, window is not None, "always", window)
+        self.capabilities = Capabilities(2, True, False, window)
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         if self.window is not None and self.room(prompt) < 0:

@@ -6,6 +6,7 @@ import tiny_models
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator import ModelError
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import PromptEncoder
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -15,7 +16,7 @@ PROMPT = "Say it.\ninput: {}\nOutput: "
 def encoder(folder: Path, template: str = "auto") -> PromptEncoder:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert isinstance(tokenizer, PreTrainedTokenizerFast)
-    return PromptEncoder(tokenizer, template)
+    return PromptEncoder(tokenizer, JudgeConfig(chat_template=template))
 
 
 def test_without_a_template_the_prompt_ends_without_the_blank_that_the_answer_begins_with(
@@ -98,7 +99,7 @@ LISTS = {  # templates of vision-text models, by what they do with a message
 def test_a_template_gets_the_message_in_the_form_that_it_reads(model_folder: Callable[..., Path], name: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("qwen2-chat"))
     tokenizer.chat_template = LISTS[name]
-    encoder = PromptEncoder(tokenizer)
+    encoder = PromptEncoder(tokenizer, JudgeConfig())
     expected = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n" if name == "all parts" else "[Who?]"
     assert encoder.decode(encoder.encode("Who?")) == expected
 
@@ -128,19 +129,20 @@ def test_the_answer_is_written_after_the_thought_and_in_the_final_channel(
         {"additional_special_tokens": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"]},
     )
     tokenizer.chat_template = template
-    assert PromptEncoder(tokenizer).after == after
+    assert PromptEncoder(tokenizer, JudgeConfig()).after == after
 
 
 def test_of_several_templates_the_default_is_taken(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.chat_template = {"default": USER + " D", "rag": USER + " R"}
-    assert tokenizer.decode(PromptEncoder(tokenizer).encode("x")) == "x D"
+    assert tokenizer.decode(PromptEncoder(tokenizer, JudgeConfig()).encode("x")) == "x D"
     tokenizer.chat_template = {"rag": USER, "tool_use": USER}
     with pytest.raises(ModelError, match=r"rag.*tool_use.*judge\.chat_template"):
-        PromptEncoder(tokenizer)
+        PromptEncoder(tokenizer, JudgeConfig())
 
 
 def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.pad_token = "!"
-    assert PromptEncoder(tokenizer).encode("Hello! you") == encoder(model_folder("gpt2")).encode("Hello! you")
+    padded, plain = PromptEncoder(tokenizer, JudgeConfig()), encoder(model_folder("gpt2"))
+    assert padded.encode("Hello! you") == plain.encode("Hello! you")

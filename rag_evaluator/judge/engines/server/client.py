@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,26 +102,11 @@ class Client:
             WeakKeyDictionary()
         )
 
-    async def models(self) -> Mapping[str, Any]:
-        """Return the server's list of models. Raises as `chat` does."""
-        return await self._json(None)
-
-    async def chat(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the JSON of a chat completion.
+    async def ask(self, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Return the JSON of a chat completion, or the server's list of models where there is no body.
 
         Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing.
         """
-        answer = await self._json(body)
-        self._answered = body
-        return answer
-
-    async def aclose(self) -> None:
-        """Close the connections of this event loop."""
-        client, _ = self._loops.pop(asyncio.get_running_loop(), (None, None))
-        if client is not None:
-            await client.close()
-
-    async def _json(self, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
         from openai import APIConnectionError, APIStatusError
 
         client, places = self._of_loop()
@@ -136,13 +122,18 @@ class Client:
             ) from error
         try:
             answer = json.loads(text)
-        except RecursionError:
-            raise JudgementError("the server's answer is nested too deeply") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             raise JudgeLostError(f"judge.url: the server's answer is no JSON object: {text[:80]!r}")
+        self._answered = body or self._answered
         return answer
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        client, _ = self._loops.pop(asyncio.get_running_loop(), (None, None))
+        if client is not None:
+            await client.close()
 
     def _of_loop(self) -> "tuple[AsyncOpenAI, asyncio.Semaphore]":
         """Return the client and the places for open requests of the running event loop."""
@@ -174,6 +165,8 @@ class Client:
 
     async def _refusal(self, client: "AsyncOpenAI", error: "APIStatusError") -> RagEvaluatorError:
         """Return what a status means: that the server answers nothing, or not this question."""
+        from openai import OpenAIError
+
         status, text = error.status_code, " ".join(error.response.text.split())
         if self.address.key:
             text = text.replace(self.address.key, "(key)")  # some repeat it
@@ -187,21 +180,11 @@ class Client:
             return JudgeLostError(f"judge.url: the server refuses to answer, {reason}.{hint}")
         if status not in BUSY and status < 500:
             return JudgementError(f"the server refuses the question, {reason}")
-        if status not in BUSY and await self._answers_others(client):  # a reason of a score, which names no address
-            return JudgementError(f"the server fails at the question, {reason}")
+        if status not in BUSY and self._answered is not None:
+            with suppress(OpenAIError):  # where it answers the last question again, only this one is at fault
+                await _sent(client.with_options(max_retries=0), self._answered)
+                return JudgementError(f"the server fails at the question, {reason}")
         return JudgeLostError(f"judge.url: {self.address} gave no answer in {self.retries + 1} tries: {reason}")
-
-    async def _answers_others(self, client: "AsyncOpenAI") -> bool:
-        """Return whether the server still answers what it has answered, so that only one question is at fault."""
-        from openai import OpenAIError
-
-        if self._answered is None:
-            return False
-        try:
-            await _sent(client.with_options(max_retries=0), self._answered)
-        except OpenAIError:
-            return False
-        return True
 
 
 async def _sent(client: "AsyncOpenAI", body: Mapping[str, Any] | None) -> str:

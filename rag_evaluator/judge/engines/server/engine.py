@@ -1,23 +1,23 @@
-"""The engine that asks a server: chats with a JSON schema, whose answers are checked against it."""
+"""The engine that asks a server: finds out what it can do, asks it by chats with a JSON schema, checks its answers."""
 
 import json
 import math
 from array import array
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic_core import from_json
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
-from rag_evaluator.judge.encoding.chat import read_tokenizer
-from rag_evaluator.judge.engines.server.chat import MOST, Chat, value_of
+from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
+from rag_evaluator.judge.engines.server.chat import ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
-from rag_evaluator.judge.engines.server.logprobs import confidences
-from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
-from rag_evaluator.judge.grammar.schema import Schema, faults, settle
+from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
+from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide
+from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.hub import find_model
@@ -25,7 +25,23 @@ from rag_evaluator.models.hub import find_model
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto
 LETTERS = 3  # of a token, roughly
-T = TypeVar("T")
+OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
+ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
+NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}
+SWITCHES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "off": ({**OFF, **NO_EFFORT}, OFF, NO_EFFORT, {}),
+    "on": (ON, {}),
+}
+"""`judge.thinking` -> what a server is sent with each question, the first that it does not refuse."""
+THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
+TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
+MOST = 100  # tokens of a short answer
+QUESTION = "Which colour has the sky on a clear day? Answer with one word."
+CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
+PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
+WORD_SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}}
+VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
+VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
 
 
 class Characters:
@@ -50,16 +66,26 @@ class Characters:
 class ServerEngine:
     """A model that a server runs; a row of `ENGINES`.
 
-    Args:
-        chat: with the server's abilities.
+    Attributes:
+        model: its name there.
+        thought: tokens that an answer may have more because the server thinks.
+        switch: what the server is sent to switch thinking on or off.
+        tops: log probabilities of each token that it tells; 0: none that can be used.
+        why: why none.
+        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
+        word: tries long prompts; None where tokens are counted, or it finds no word in a short one.
     """
 
     encoder = Characters()
 
-    def __init__(self, chat: Chat) -> None:
-        self.chat, self.abilities = chat, chat.abilities
-        self.model_id = f"served:{chat.model}"  # never a folder
-        self._word = HiddenWord(chat.finds)
+    def __init__(self, client: Client, model: str, config: JudgeConfig) -> None:
+        self.client, self.model, self.config = client, model, config
+        self.model_id = f"served:{model}"  # never a folder
+        self.thought = THOUGHT if config.thinking == "on" else 0
+        self.switch: Mapping[str, Any] = {}
+        self.tops, self.why = 0, ""
+        self.tokens: TokenCount | None = None
+        self.word: HiddenWord | None = None
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -69,48 +95,49 @@ class ServerEngine:
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
         """Return what answers depend on, as far as the server tells: no path, no address."""
-        chat = _first(config, offline, lambda client: _tried(client, config))
-        name = chat.model
+        engine = cls.load(config, offline)
+        name = engine.model
         served = Path(name).name if name.startswith("/") else name  # llama.cpp's is the path of its file
-        known = {"route": "chat", "served": served, "weights": "not verified", "logprobs": str(chat.abilities.tops)}
-        return {key: value.replace("|", "/") for key, value in known.items()}
-
-    @staticmethod
-    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
-        """Return None: the server has to be asked."""
-        return None
+        return {
+            "route": "chat",
+            "served": served.replace("|", "/"),
+            "weights": "not verified",
+            "logprobs": str(engine.tops),
+        }
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         """Ask the server what it can do. Raises `ModelError`."""
+        engine: ServerEngine = run(cls._load(config, offline))
+        return engine
+
+    @classmethod
+    async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         count = None if config.model == DEMO else _counter(config, offline)
-
-        async def tried(client: Client) -> Chat:
-            chat = await _tried(client, config)
-            await chat.find_reading(count)
-            return chat
-
-        chat = _first(config, offline, tried)
-        most = USUAL_OPEN if config.batch_size == "auto" else config.batch_size
-        return cls(Chat(Client(chat.client.address, most), chat.model, chat.abilities, config))
+        client = Client(Address.of(config, offline), retries=FIRST_RETRIES)
+        try:
+            engine = cls(client, _chosen(await client.ask(None), config.served_model), config)
+            await engine._try_out()
+            await engine._find_reading(count)
+        except (JudgementError, JudgeLostError) as error:
+            why = str(error).removeprefix("judge.url: ").rstrip(".")
+            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
+        finally:
+            await client.aclose()
+        engine.client = Client(client.address, USUAL_OPEN if config.batch_size == "auto" else config.batch_size)
+        return engine
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            in_flight=self.chat.client.most,
-            greedy=None,
-            probabilities=self.abilities.tops > 0,
-            confidence=self.abilities.tops > 0,
-            counts_tokens=False,
-            same_bytes="no",
-        )
+        return Capabilities(self.client.most, greedy=None, probabilities=self.tops > 0)
 
     @property
     def about(self) -> Mapping[str, str]:
         return {
             "path": "server",
-            "served_model": self.chat.model,
-            **self.abilities.about,
+            "served_model": self.model,
+            "logprobs": f"top {self.tops}" if self.tops else f"none: {self.why}",
+            "long_prompts": TokenCount.about if self.tokens else HiddenWord.about if self.word else UNKNOWN,
             "same_bytes": "no",
         }
 
@@ -118,11 +145,11 @@ class ServerEngine:
         """Return the answer, checked against the schema, since servers obey parts of it only."""
         prompt = self.encoder.decode(request.input_ids)
         schema = dict(request.schema)
-        weighed = self.abilities.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
+        weighed = self.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
         await self._check_whole(prompt)
         most = request.budget.max_length
-        written = await self.chat.ask(prompt, schema, most, request.temperature, request.seed, weighed)
-        thought = written.thought if self.chat.thought else None
+        written = await self._ask(prompt, schema, most, request.temperature, request.seed, weighed)
+        thought = written.thought if self.thought else None
         if not written.ended:
             return Reply(_part(written.text, schema), array("I"), complete=False, thinking=thought)
         value = settle(schema, value_of(written.text))
@@ -134,28 +161,27 @@ class ServerEngine:
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """See `TextEngine`."""
-        if not self.abilities.tops:
+        if not self.tops:
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
             return Shares({options[0]: 1.0})
         await self._check_whole(prompt)
-        shares, thought = await self.chat.weigh(prompt, options, MOST + sum(map(len, options)))
-        return Shares(dict(zip(options, shares, strict=True)), thought if self.chat.thought else None)
+        schema, path, values = question_of(options)
+        answer = await self._ask(prompt, schema, MOST + sum(map(len, options)), weighed=True)
+        if not answer.ended:
+            raise JudgementError("the server's answer did not end within its budget")
+        value_of(answer.text)
+        shares = Shares(zip(options, Tokens(answer.choice, answer.text).shares(path, values), strict=True))
+        shares.thinking = answer.thought if self.thought else None
+        return shares
 
-    @property
-    def tries_prompts(self) -> bool:
+    async def try_prompt(self, prompt: str) -> bool:
         """See `TextEngine`."""
-        return self.abilities.tokens is not None or self.abilities.repeats
-
-    async def try_prompt(self, prompt: str) -> None:
-        """See `TextEngine`."""
+        if self.tokens is None and self.word is None:
+            return False
         await self._check_whole(prompt)
-        await self.chat.finds(prompt)
-
-    async def _check_whole(self, prompt: str) -> None:
-        """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""
-        if self.abilities.repeats:
-            await self._word.check(prompt)
+        await self._finds(prompt)
+        return True
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -163,7 +189,107 @@ class ServerEngine:
         raise NotImplementedError("a server takes no token ids: see `weigh`")
 
     async def aclose(self) -> None:
-        await self.chat.client.aclose()
+        await self.client.aclose()
+
+    async def _try_out(self) -> None:
+        """Find what the server can do, once it has written what a schema dictates.
+
+        Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
+        """
+        answer = await self._first_answer()
+        if not answer.ended:
+            raise ModelError(
+                f"judge.url: the server's answer to a first question did not end within {MOST + self.thought} tokens. "
+                "If its model thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+            )
+        if value_of(answer.text) != CONSTANT:
+            raise ModelError(
+                f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
+                f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or "
+                "a model that obeys schemas."
+            )
+        for tops in TOPS:  # fewer where a server refuses to tell as many as we want
+            self.tops = tops
+            try:
+                await self.weigh(VERDICT, VERDICTS)
+                return
+            except JudgementError as error:
+                self.why = self.why or str(error)
+                if isinstance(error, NoLogprobsError):
+                    break
+        self.tops = 0
+
+    async def _first_answer(self) -> ChatAnswer:
+        """Find how the thinking of the server's model is switched."""
+        refusals = []
+        for switch in SWITCHES[self.config.thinking]:
+            self.switch = switch
+            try:
+                return await self._ask(QUESTION, PROBE, MOST)
+            except JudgementError as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    async def _find_reading(self, count: Callable[[str], int] | None) -> None:
+        """Find how it can be found out whether prompts are read whole.
+
+        Args:
+            count: tokens of a text; None: the model's tokenizer is not known.
+
+        Raises `ModelError` if that tokenizer is another one, `JudgementError`, `JudgeLostError`.
+        """
+
+        async def read(text: str) -> int | None:
+            return (await self._ask(text, PROBE, MOST)).read
+
+        self.tokens = None if count is None else await TokenCount.of(count, read)
+        if self.tokens is None and await self._finds(hide(QUESTION)):
+            self.word = HiddenWord(self._finds)
+
+    async def _finds(self, prompt: str) -> bool:
+        """Return whether the model answers with the word that a prompt of `hide` has at its beginning.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        return WORD in (await self._ask(prompt, WORD_SCHEMA, MOST)).text.casefold()
+
+    async def _check_whole(self, prompt: str) -> None:
+        """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""
+        if self.word is not None:
+            await self.word.check(prompt)
+
+    async def _ask(
+        self,
+        prompt: str,
+        schema: Schema,
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        weighed: bool = False,
+    ) -> ChatAnswer:
+        """Return the answer to a prompt.
+
+        Args:
+            most: tokens that it may have, beside those of a thought.
+            weighed: whether to ask for log probabilities.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        form = {"name": "answer", "strict": True, "schema": plain(schema)}
+        body = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "response_format": {"type": "json_schema", "json_schema": form},
+            "temperature": temperature,
+            "seed": seed % 2**31,
+            "max_tokens": most + self.thought,
+            **self.switch,
+            **({"logprobs": True, "top_logprobs": self.tops} if weighed else {}),
+        }
+        answer = ChatAnswer.of(await self.client.ask(body), self.model)
+        if self.tokens is not None:
+            self.tokens.check(prompt, answer.read)
+        return answer
 
 
 def _part(text: str, schema: Schema) -> str:
@@ -172,7 +298,7 @@ def _part(text: str, schema: Schema) -> str:
         part = from_json(text.strip(), allow_partial=True)
     except ValueError:
         return ""
-    return "" if list(faults(schema, part)) else text
+    return text if fits(schema, part) else ""
 
 
 def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
@@ -181,28 +307,6 @@ def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
     with hub(offline):
         tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-async def _tried(client: Client, config: JudgeConfig) -> Chat:
-    return await Chat.tried(client, _chosen(await client.models(), config.served_model), config)
-
-
-def _first(config: JudgeConfig, offline: bool, ask: Callable[[Client], Awaitable[T]]) -> T:
-    """Return what a server says to questions before the run. Raises `ModelError`."""
-    address = Address.of(config, offline)
-
-    async def asked() -> T:
-        client = Client(address, retries=FIRST_RETRIES)
-        try:
-            return await ask(client)
-        except (JudgementError, JudgeLostError) as error:
-            why = str(error).removeprefix("judge.url: ").rstrip(".")
-            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
-        finally:
-            await client.aclose()
-
-    answer: T = run(asked())
-    return answer
 
 
 def _chosen(answer: Mapping[str, Any], served_model: str | None) -> str:

@@ -7,8 +7,9 @@ the text of the answer, and the alternatives of the token that decides it are re
 import json
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from pydantic_core import from_json
@@ -27,70 +28,67 @@ class NoLogprobsError(JudgementError):
     """The server does not tell what is asked, or nothing that can be used; the message says why."""
 
 
-@dataclass(frozen=True)
-class Token:
-    """A token of an answer, with those that could have been in its place."""
-
-    text: bytes
-    alternatives: Mapping[bytes, float] = field(repr=False)  # log probabilities, its own included
-
-
-@dataclass(frozen=True)
 class Tokens:
     """The tokens of an answer.
 
-    Attributes:
-        begins: byte at which the answer's text begins in that of the tokens; before it there may be a thought.
+    Args:
+        choice: of a chat completion.
+        answer: its text; in that of the tokens there may be a thought before it.
+
+    Raises `NoLogprobsError`.
     """
 
-    tokens: Sequence[Token]
-    answer: str
-    begins: int
-
-    @classmethod
-    def of(cls, choice: Mapping[str, Any], answer: str) -> "Tokens":
-        """Of a choice of a chat completion. Raises `NoLogprobsError`."""
+    def __init__(self, choice: Mapping[str, Any], answer: str) -> None:
         logprobs = choice.get("logprobs")
         entries = logprobs.get("content") if isinstance(logprobs, dict) else None
         if not entries:
             raise NoLogprobsError("the server tells no log probabilities")
         try:
-            tokens = [Token(_text(each), _alternatives(each)) for each in entries]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._tokens = list(map(_token, entries))
+        except (TypeError, ValueError) as error:
             raise NoLogprobsError(f"the server's log probabilities are not like OpenAI's: {error!r}") from None
-        begins = b"".join(token.text for token in tokens).rfind(answer.encode())
-        if begins < 0:
+        self.answer, self._begins = answer, b"".join(text for text, _ in self._tokens).rfind(answer.encode())
+        if self._begins < 0:
             raise NoLogprobsError("the server's tokens are not those of its answer")
-        return cls(tokens, answer, begins)
+        self._ends = list(accumulate(len(text) for text, _ in self._tokens))
+        self._starts = _starts(answer)
 
     def shares(self, path: Path, values: Sequence[Value]) -> list[float]:
         """The probability of each of the values in a place of the answer, summing to 1. Raises `NoLogprobsError`."""
-        starts = _starts(self.answer)
-        if path not in starts:
+        if path not in self._starts:
             raise NoLogprobsError("the server's answer is not what was asked for")
         texts = [json.dumps(value, ensure_ascii=False).encode() for value in values]
         shared = min(len(common_beginning([tuple(text) for text in texts])), min(map(len, texts)) - 1)
-        place = self.begins + len(self.answer[: starts[path]].encode()) + shared
-        token, before = self._at(place)
-        if len(token.alternatives) < 2:
+        place = self._begins + len(self.answer[: self._starts[path]].encode()) + shared
+        number = bisect_right(self._ends, place)  # of the token that holds this byte
+        token, alternatives = self._tokens[number]
+        before = token[: place - self._ends[number]]
+        if len(alternatives) < 2:
             raise NoLogprobsError("the server tells no alternatives to a token")
         weights = [0.0] * len(values)
-        for other, logprob in token.alternatives.items():
-            if (number := _meant(other, before, [text[shared:] for text in texts])) is not None:
-                weights[number] += math.exp(logprob)
+        for other, logprob in alternatives.items():
+            if (meant := _meant(other, before, [text[shared:] for text in texts])) is not None:
+                weights[meant] += math.exp(logprob)
         total = math.fsum(weights)
         if not 0 < total < math.inf:
             raise NoLogprobsError("the server's tokens are none of the values")
         return [weight / total for weight in weights]
 
-    def _at(self, place: int) -> tuple[Token, bytes]:
-        """The token that holds a byte, and what of it is before that."""
-        end = 0
-        for token in self.tokens:
-            begin, end = end, end + len(token.text)
-            if begin <= place < end:
-                return token, token.text[: place - begin]
-        raise NoLogprobsError("the server's tokens are not those of its answer")
+
+def _token(entry: Any) -> tuple[bytes, dict[bytes, float]]:
+    """A token, and the log probabilities of it and of those that could have been in its place. Any: JSON.
+
+    Raises `ValueError` for an entry of a choice's log probabilities that is none.
+    """
+    from openai.types.chat import ChatCompletionTokenLogprob
+
+    token = ChatCompletionTokenLogprob.model_validate(entry, strict=True)
+    entries: list[Any] = [*token.top_logprobs, token]
+    texts = [each.token.encode() if each.bytes is None else bytes(each.bytes) for each in entries]
+    logprobs = [max(each.logprob, LEAST) for each in entries]
+    if not all(logprob <= ROUNDING for logprob in logprobs):  # NaN is not, either
+        raise ValueError(f"log probabilities are {logprobs!r:.40}")
+    return texts[-1], dict(zip(texts, logprobs, strict=True))
 
 
 def confidences(choice: Mapping[str, Any], answer: str, schema: Schema, value: Value) -> tuple[float, ...]:
@@ -102,7 +100,7 @@ def confidences(choice: Mapping[str, Any], answer: str, schema: Schema, value: V
         value: the answer, read; it obeys the schema.
     """
     try:
-        tokens = Tokens.of(choice, answer)
+        tokens = Tokens(choice, answer)
         return tuple(
             round(tokens.shares(path, values)[values.index(chosen)], DECIMALS)
             for path, values, chosen in scales([schema], value)
@@ -157,25 +155,6 @@ def _object(option: str) -> dict[str, Value]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _text(entry: Mapping[str, Any]) -> bytes:
-    numbers = entry.get("bytes")
-    if numbers is not None and not isinstance(numbers, list):
-        raise ValueError(f"bytes are {numbers!r:.40}")
-    return str(entry["token"]).encode() if numbers is None else bytes(numbers)
-
-
-def _alternatives(entry: Mapping[str, Any]) -> dict[bytes, float]:
-    tops = entry.get("top_logprobs") or []
-    return {_text(each): _logprob(each["logprob"]) for each in (*tops, entry)}
-
-
-def _logprob(value: Any) -> float:
-    """Return a log probability that a server tells. Raises `ValueError` for what is none. Any: JSON."""
-    if type(value) not in (int, float) or not value <= ROUNDING:  # NaN is not, either
-        raise ValueError(f"a log probability is {value!r:.40}")
-    return float(max(value, LEAST))
 
 
 def _meant(other: bytes, before: bytes, tails: Sequence[bytes]) -> int | None:

@@ -7,6 +7,7 @@ is asked for a word at the beginning of a prompt, each time that a prompt is lon
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -96,23 +97,17 @@ class HiddenWord:
         if size > self.whole:
             async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
                 if self.whole < size < self.cut:
-                    await self._try(prompt, size)
+                    with suppress(JudgementError):  # a server that refuses long prompts cuts none, and says so itself
+                        if await self.finds(hide(prompt)):
+                            self.whole = size
+                        else:
+                            self.cut = size
         if size >= self.cut:
             raise CutPromptError(
                 "the server cuts long prompts, or its model loses their beginning: it did not find a word at the "
                 f"beginning of a prompt as long as this one. {REMEDY} Or set judge.model to a folder with "
                 "the model's tokenizer: then tokens are counted."
             )
-
-    async def _try(self, prompt: str, size: int) -> None:
-        try:
-            is_whole = await self.finds(hide(prompt))
-        except JudgementError:  # a server that refuses long prompts does not cut them, and says so to the question
-            return
-        if is_whole:
-            self.whole = size
-        else:
-            self.cut = size
 
 
 def pieces(text: str) -> int:

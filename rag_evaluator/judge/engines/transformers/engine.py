@@ -3,21 +3,20 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
+from rag_evaluator.judge.encoding.chat import PromptEncoder, check_tokenizer, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import Outcome, device_watched, threads_for
 from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
-from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
+from rag_evaluator.judge.engines.transformers.loading import check_direction, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Ids, Reply, Request
@@ -40,18 +39,19 @@ class TransformersEngine:
 
     Attributes:
         decoder: runs the model.
-        mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
         why: why it is not `PackedDecoder`; None if it is.
     """
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
-        check_model(model, tokenizer)
+        check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
+        check_tokenizer(tokenizer)
         self.model, self.config = model, config
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
-        self.encoder = PromptEncoder.of(tokenizer, config)
+        self.encoder = PromptEncoder(tokenizer, config)
         self.window = window_of(model.config, tokenizer)
         self.vocabulary = Vocabulary(tokenizer, logits_size(model))
-        self.padding = _padding(tokenizer, self.vocabulary.size)
+        known = (tokenizer.pad_token_id, tokenizer.eos_token_id)  # the model sees no padding, so any token will do
+        self.padding = next((token for token in known if token is not None and token < self.vocabulary.size), 0)
         self.decoder: PackedDecoder | PlainDecoder
         self.why: str | None = None
         try:  # the fast one, where the model's packed form gives its own logits
@@ -61,7 +61,10 @@ class TransformersEngine:
             logger.warning("%s", next(slow_reasons({"why": self.why})))
             self.decoder = PlainDecoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
-        self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
+        most = REFILLS * self.in_flight
+        mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
+        self._written = BatchHandler(self.handle, most, self.open if mixes else None)
+        self._chosen = BatchHandler(self.logprobs, most)
         self._pipeline: Any = None
 
     @classmethod
@@ -71,17 +74,6 @@ class TransformersEngine:
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
         return {**adapter_part(config), "dtype": dtype_of(config, offline)}
-
-    @staticmethod
-    def capabilities_of(config: JudgeConfig) -> Capabilities:
-        return Capabilities(
-            in_flight=config.in_flight,
-            greedy=config.temperature == 0,
-            probabilities=True,
-            confidence=True,
-            counts_tokens=True,
-            same_bytes="always" if config.dtype == "float32" else "same batches",
-        )
 
     @classmethod
     @on_model_thread
@@ -109,14 +101,9 @@ class TransformersEngine:
             return pipeline
         return HuggingFacePipeline(pipeline=pipeline)
 
-    @cached_property
+    @property
     def capabilities(self) -> Capabilities:
-        return replace(
-            self.capabilities_of(self.config),
-            in_flight=self.in_flight,
-            same_bytes="always" if self.model.dtype == torch.float32 else "same batches",
-            window=self.window,
-        )
+        return Capabilities(self.in_flight, self.config.temperature == 0, True, self.window)
 
     @property
     def about(self) -> dict[str, str]:
@@ -136,15 +123,6 @@ class TransformersEngine:
     def seconds_by_dtype(self) -> dict[str, float]:
         """See `linear.seconds_by_dtype`."""
         return seconds_by_dtype(self.model)
-
-    @cached_property
-    def _written(self) -> BatchHandler:
-        most = REFILLS * self.capabilities.in_flight
-        return BatchHandler(lambda requests: self.handle(requests), most, self.open if self.mixes else None)
-
-    @cached_property
-    def _chosen(self) -> BatchHandler:
-        return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
 
     async def generate(self, request: Request) -> Reply:
         reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
@@ -187,12 +165,6 @@ class TransformersEngine:
         """What holds wherever the model runs."""
         with torch.inference_mode(), device_watched(), threads_for(self.model):
             yield
-
-
-def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
-    """What fills short rows up; the model sees none of it, so any token will do."""
-    known = (token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None and token < size)
-    return next(known, 0)
 
 
 def logits_size(model: "PreTrainedModel") -> int:

@@ -13,10 +13,11 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
-from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
-from rag_evaluator.models.hub import find_model, in_one_line, load_failure, loading, read_settings
+from rag_evaluator.models.hub import find_model, in_one_line, load_failure, read_settings
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -99,18 +100,6 @@ def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
 
 
-def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
-    """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be merged."""
-    adapter = AdapterFolder.of(config, "the engine transformers")
-    if adapter is not None and find_spec("peft") is None:
-        raise ModelError(
-            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or "
-            "merge it elsewhere with merge_and_unload() and save_pretrained(), and give the folder of the result as "
-            "judge.model."
-        )
-    return adapter
-
-
 def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":
     """The model with the adapter's weights added to its own. Raises `ModelError` if they do not fit."""
     from peft import PeftConfig, PeftModel
@@ -165,10 +154,16 @@ def find_source(config: JudgeConfig, offline: bool) -> str:
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     """The judge's model, after all checks that need not load it. Raises `ModelError`."""
-    adapter = find_adapter(config)
+    adapter = AdapterFolder.of(config, "the engine transformers")
+    if adapter is not None and find_spec("peft") is None:
+        raise ModelError(
+            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or merge it elsewhere with "
+            "merge_and_unload() and save_pretrained(), and give the folder of the result as judge.model."
+        )
     refuse_adapter_files(Path(config.model))
     source = find_source(config, offline)
-    folder, kwargs = Path(source), _kwargs(config, offline)
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    folder, kwargs = Path(source), {**safe, "dtype": config.dtype, **config.model_kwargs}
     model: Mapping[str, Any] = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
@@ -200,12 +195,6 @@ def dtype_of(config: JudgeConfig, offline: bool) -> str:
     named = next((part[key] for part in (settings, of_text) for key in ("dtype", "torch_dtype") if part.get(key)), None)
     saved = (tensor["dtype"] for tensor in saved_tensors(folder))
     return str(named or next((DTYPES[dtype] for dtype in saved if dtype in DTYPES), "float32"))
-
-
-def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
-    """Arguments of from_pretrained; the user's win."""
-    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
-    return {**safe, "dtype": config.dtype, **config.model_kwargs}
 
 
 def check_direction(name: str, model: Mapping[str, Any]) -> None:
@@ -248,15 +237,26 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     model_files = find_judge(config, offline)
     try:
         source, gguf, kwargs = model_files.source, model_files.gguf, model_files.kwargs
-        with loading(config.model), hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+        phase = ACTIVITY.phase(f"loading {config.model}")
+        with phase, hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+            from langchain_huggingface import HuggingFacePipeline
+            from transformers import pipeline
+
             tokenizer = read_tokenizer(folder, **kwargs)
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)
             if config.thinking == "on":  # whether the model can is known before its weights are read
-                PromptEncoder.of(tokenizer, config)
+                PromptEncoder(tokenizer, config)
             kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             model = _load_model(model_files, folder, kwargs)
-            return _pipeline(model, tokenizer, model_files)
+            inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
+            return HuggingFacePipeline(
+                pipeline=inner,
+                model_id=source,
+                model_kwargs=dict(model_files.kwargs),
+                pipeline_kwargs={"return_full_text": False},
+                batch_size=1,  # in batches many tokenizers pad on the wrong side, or not at all
+            )
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
@@ -268,12 +268,6 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 "or quantised weights."
             ) from error
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
-
-
-def check_model(model: Any, tokenizer: Any) -> None:
-    """Refuse what loads but cannot judge. Raises `ModelError`."""
-    check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
-    check_tokenizer(tokenizer)
 
 
 def _load_model(model_files: ModelFiles, folder: str, kwargs: dict[str, Any]) -> "PreTrainedModel":
@@ -330,18 +324,3 @@ def _loader(source: str, kwargs: dict[str, Any]) -> Any:
     kind = type(kwargs.get("config") or AutoConfig.from_pretrained(source, **place))
     with_pictures = kind in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING and kind not in MODEL_FOR_CAUSAL_LM_MAPPING
     return AutoModelForImageTextToText if with_pictures else AutoModelForCausalLM
-
-
-def _pipeline(model: "PreTrainedModel", tokenizer: Any, model_files: ModelFiles) -> "HuggingFacePipeline":
-    """Texts of a chain are written one by one: in batches many tokenizers pad on the wrong side, or not at all."""
-    from langchain_huggingface import HuggingFacePipeline
-    from transformers import pipeline
-
-    inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
-    return HuggingFacePipeline(
-        pipeline=inner,
-        model_id=model_files.source,
-        model_kwargs=dict(model_files.kwargs),
-        pipeline_kwargs={"return_full_text": False},
-        batch_size=1,
-    )

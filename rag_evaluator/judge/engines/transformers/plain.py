@@ -1,18 +1,17 @@
 """Runs a model on batches of padded rows, for any causal language model: by `generate`, or in the model's own cache.
 
-`ByGenerate` needs one pass per token for the whole batch. `CachedRows` feeds several tokens in one pass and leaves out
+`generate` needs one pass per token for the whole batch. `CachedRows` feeds several tokens in one pass and leaves out
 rows that are done. Which of them gives the model's own logits is found by trying (`find_cache_use`).
 """
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+from transformers import GenerationConfig
 
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded, Vocabulary, new_sequence
@@ -41,108 +40,9 @@ STEPS = 1 + max(map(sum, FEEDS.values()))
 logger = logging.getLogger(__name__)
 
 
-class _Grammars(LogitsProcessor):
-    """Leaves each sequence its chosen token only."""
-
-    def __init__(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
-        self.sequences, self.chooser = sequences, chooser
-
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        # any token will do for sequences that are done
-        tokens = [(sequence.next_forced() or [0])[0] for sequence in self.sequences]
-        free = [i for i, sequence in enumerate(self.sequences) if not sequence.done and not sequence.next_forced()]
-        if free:
-            chosen = self.chooser.choose([self.sequences[i] for i in free], scores[free])
-            for index, token in zip(free, chosen, strict=True):
-                tokens[index] = token
-        only = torch.full_like(scores, float("-inf"))
-        only[torch.arange(len(tokens)), tokens] = 0.0
-        return only  # type: ignore[return-value]
-
-
-class _Finished(StoppingCriteria):
-    """Feeds each chosen token to its sequence's grammar; a sequence ends with its answer or its budget."""
-
-    def __init__(self, sequences: Sequence[Decoded]) -> None:
-        self.sequences = sequences
-        self._seen = 0  # tokens of each row
-
-    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
-        rows, tokens = input_ids.shape
-        ACTIVITY.tokens += rows * (tokens - self._seen)
-        self._seen = tokens
-        for sequence, token in zip(self.sequences, input_ids[:, -1].tolist(), strict=True):
-            if not sequence.done and sequence.failure is None:
-                sequence.push(token)
-        return torch.tensor([sequence.done for sequence in self.sequences], device=input_ids.device)  # type: ignore[return-value]
-
-
-class ByGenerate:
-    """Runs a model by `generate`.
-
-    Args:
-        padding: token id for padding, never seen by the model.
-    """
-
-    def __init__(self, model: "PreTrainedModel", padding: int) -> None:
-        self.model, self.padding = model, padding
-
-    def decode(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
-        """Decode one batch to the end of its longest answer."""
-        longest = max(sequence.request.budget.max_length for sequence in sequences)
-        self._run(
-            [sequence.request.input_ids for sequence in sequences],
-            max_new_tokens=longest,
-            logits_processor=LogitsProcessorList([_Grammars(sequences, chooser)]),
-            stopping_criteria=StoppingCriteriaList([_Finished(sequences)]),
-        )
-
-    def logits(self, rows: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
-        """`(rows, steps, vocab)` logits of one batch, after each row and after the tokens `following` it."""
-        width = max(map(len, rows))
-        tokens = following(steps)
-        output = self._run(
-            rows,
-            max_new_tokens=steps,
-            output_logits=True,
-            return_dict_in_generate=True,
-            prefix_allowed_tokens_fn=lambda _, row: [tokens[len(row) - width]],
-        )
-        ACTIVITY.tokens += len(rows) * width
-        return torch.stack(output.logits, dim=1)
-
-    def _run(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Any:
-        input_ids, attention_mask = self.padded(rows)
-        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
-            return self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
-                input_ids=input_ids, attention_mask=attention_mask, **settings
-            )
-
-    def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """`(rows, longest)` token ids, padded on the left, and attention mask."""
-        width = max(map(len, rows))
-        input_ids = torch.full((len(rows), width), self.padding, dtype=torch.long)
-        attention_mask = torch.zeros_like(input_ids)
-        for index, row in enumerate(rows):
-            input_ids[index, width - len(row) :] = torch.tensor(row)
-            attention_mask[index, width - len(row) :] = 1
-        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
-
-
 def following(count: int) -> list[int]:
     """Tokens that follow a row when a model is tried out, each other than the one before."""
     return [(13 * index + 2) % FOLLOWING for index in range(count)]
-
-
-@contextmanager
-def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
-    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
-    theirs = model.generation_config
-    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
-    try:
-        yield
-    finally:
-        model.generation_config = theirs
 
 
 class CachedRows:
@@ -228,69 +128,62 @@ class CacheUse:
     row_bytes: int = 0
 
 
-def find_cache_use(generate: ByGenerate, window: int, alone: bool) -> CacheUse:
+def find_cache_use(decoder: "PlainDecoder", alone: bool) -> CacheUse:
     """Found by trying: a recurrent layer may begin anew with every pass of several tokens, a cache may not let rows go.
 
     Such a model gives other logits then, or fails.
 
     Args:
-        window: tokens of prompt and answer together that the model can read.
         alone: whether batches of one row are tried only.
     """
 
     def trial(short: tuple[int, ...], long: tuple[int, ...]) -> CacheUse:
         rows = [long] if alone else [short, long]
-        expected = generate.logits(rows, STEPS)
-        ways = (_cache_use(generate, rows, together, expected) for together in FEEDS)
+        expected = decoder.logits(rows, STEPS)
+        ways = (_cache_use(decoder, rows, together, expected) for together in FEEDS)
         return next(filter(None, ways), CacheUse(0))
 
-    return try_rows(generate.model, window, STEPS, trial)
+    return try_rows(decoder.model, decoder.window, STEPS, trial)
 
 
+@torch.inference_mode()
 def _cache_use(
-    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
+    decoder: "PlainDecoder", prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
 ) -> CacheUse | None:
     """How the model goes on if so many tokens may be fed; None if its logits are not the expected ones.
 
     Args:
         expected: `(rows, steps, vocab)`.
     """
-    feeds = FEEDS[together]
+    feeds, tokens = FEEDS[together], following(sum(FEEDS[together]))
     try:
-        difference, slot_bytes, row_bytes = _feed_and_compare(generate, prompts, feeds, expected)
+        input_ids, mask = decoder.padded(prompts)
+        rows = CachedRows(decoder.model, input_ids, mask)
+        held, fed = [rows.held_bytes], 0
+        differences = [_largest(rows.logits, expected[:, 0])]
+        for count in feeds:
+            if fed + count == len(tokens):
+                rows.keep([0])
+            logits = rows.feed([tokens[fed : fed + count]] * len(rows.mask))
+            held.append(rows.held_bytes)
+            fed += count
+            differences.append(_largest(logits, expected[: len(rows.mask), fed]))
     except Exception as error:  # models of other architectures raise errors of any kind
         if out_of_memory(error):
             raise
         logger.debug("rows cannot be fed %s tokens: %s", feeds, error, exc_info=True)
         return None
+    difference = max(differences) / float(expected.float().abs().max())
     logger.debug("rows that are fed %s tokens differ by %.2g", feeds, difference)
     # Narrower than where rows are compared with others: a model that fails here is only slower.
-    limit = 1e-5 if generate.model.dtype == torch.float32 else 5e-2
-    return CacheUse(together, slot_bytes, row_bytes) if difference <= limit else None  # not for NaN
-
-
-@torch.inference_mode()
-def _feed_and_compare(
-    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], feeds: Sequence[int], expected: torch.Tensor
-) -> tuple[float, int, int]:
-    """The largest difference of a logit as a share of the largest logit, and the bytes of `CacheUse`."""
-    tokens = following(sum(feeds))
-    input_ids, mask = generate.padded(prompts)
-    rows = CachedRows(generate.model, input_ids, mask)
-    held, logits, wanted, fed = [rows.held_bytes], [rows.logits], [expected[:, 0]], 0
-    for count in feeds:
-        if fed + count == len(tokens):
-            rows.keep([0])
-        logits.append(rows.feed([tokens[fed : fed + count]] * len(rows.mask)))
-        held.append(rows.held_bytes)
-        fed += count
-        wanted.append(expected[: len(rows.mask), fed])
-    pairs = zip(logits, wanted, strict=True)
-    difference = max(float((computed.float() - known.float()).abs().max()) for computed, known in pairs)
+    if not difference <= (1e-5 if decoder.model.dtype == torch.float32 else 5e-2):  # NaN is not, either
+        return None
     slot = (held[1] - held[0]) // (len(prompts) * feeds[0])
-    row = held[0] // len(prompts) - slot * input_ids.shape[1]
-    share = difference / float(expected.float().abs().max())
-    return share, slot, max(row, 0)
+    return CacheUse(together, slot, max(held[0] // len(prompts) - slot * input_ids.shape[1], 0))
+
+
+def _largest(logits: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((logits.float() - expected.float()).abs().max())
 
 
 class PlainDecoder:
@@ -318,8 +211,7 @@ class PlainDecoder:
         window: int,
         batch_size: BatchSizeSetting = 1,
     ) -> None:
-        self.model, self.vocabulary, self.window = model, vocabulary, window
-        self.generate = ByGenerate(model, padding)
+        self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
         self.chooser = Chooser(vocabulary)
         self.switch = rope_switch(model.config.get_text_config())
         self.computed = 0
@@ -329,7 +221,7 @@ class PlainDecoder:
                 "judge: each row is decoded alone (judge.batch_size: 1), because of this model: %s", self.alone
             )
         asked: BatchSizeSetting = 1 if self.alone else batch_size
-        cache_use = find_cache_use(self.generate, window, alone=asked == 1)
+        cache_use = find_cache_use(self, alone=asked == 1)
         self.together = cache_use.together
         self.batch_size = BatchSize.of(model, asked, cache_use.slot_bytes, cache_use.row_bytes)
 
@@ -352,9 +244,29 @@ class PlainDecoder:
         lengths = [(len(sequence), 1) for sequence in sequences]
         return torch.stack(self._in_parts(lambda part: list(self.logits(part)[:, 0]), sequences, lengths))
 
-    def logits(self, sequences: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
-        """See `ByGenerate.logits`."""
-        return self.generate.logits(sequences, steps)
+    def logits(self, rows: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
+        """`(rows, steps, vocab)` logits of one batch by `generate`, after each row and the tokens `following` it."""
+        width = max(map(len, rows))
+        tokens = following(steps)
+        output = self._run(
+            rows,
+            max_new_tokens=steps,
+            output_logits=True,
+            return_dict_in_generate=True,
+            prefix_allowed_tokens_fn=lambda _, row: [tokens[len(row) - width]],
+        )
+        ACTIVITY.tokens += len(rows) * width
+        return torch.stack(output.logits, dim=1)
+
+    def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """`(rows, longest)` token ids, padded on the left, and attention mask."""
+        width = max(map(len, rows))
+        input_ids = torch.full((len(rows), width), self.padding, dtype=torch.long)
+        attention_mask = torch.zeros_like(input_ids)
+        for index, row in enumerate(rows):
+            input_ids[index, width - len(row) :] = torch.tensor(row)
+            attention_mask[index, width - len(row) :] = 1
+        return input_ids.to(self.model.device), attention_mask.to(self.model.device)
 
     def _in_parts(
         self,
@@ -404,15 +316,56 @@ class PlainDecoder:
     def _decode(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies to one batch."""
         sequences = [new_sequence(request, self.vocabulary) for request in requests]
-        if not self.together:
-            self.generate.decode(sequences, self.chooser)
-            return [sequence.reply() for sequence in sequences]
-        entries = [ActiveSequence(sequence, list(sequence.request.input_ids)) for sequence in sequences]
-        for entry in entries:
-            entry.follow()
-        prompts = [tuple(entry.feed) for entry in entries]
-        decode_rows(CachedRows(self.model, *self.generate.padded(prompts)), entries, self.chooser, self.together)
+        if self.together:
+            entries = [ActiveSequence(sequence, list(sequence.request.input_ids)) for sequence in sequences]
+            for entry in entries:
+                entry.follow()
+            prompts = [tuple(entry.feed) for entry in entries]
+            decode_rows(CachedRows(self.model, *self.padded(prompts)), entries, self.chooser, self.together)
+        else:
+            self._generate(sequences)
         return [sequence.reply() for sequence in sequences]
+
+    def _generate(self, sequences: Sequence[Decoded]) -> None:
+        """Decode one batch by `generate`, until its longest answer has come to its end or to that of its budget."""
+        prompts = [sequence.request.input_ids for sequence in sequences]
+        ACTIVITY.tokens += len(prompts) * max(map(len, prompts))
+
+        def choose(_: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            """Leave each sequence its next token only; any will do for those that are done."""
+            active = [index for index, sequence in enumerate(sequences) if not sequence.done]
+            tokens = {index: sequences[index].next_forced()[0] for index in active if sequences[index].next_forced()}
+            free = [index for index in active if index not in tokens]
+            if free:
+                chosen = self.chooser.choose([sequences[index] for index in free], scores[free])
+                tokens |= dict(zip(free, chosen, strict=True))
+            for index, token in tokens.items():
+                if sequences[index].failure is None:
+                    sequences[index].push(token)
+            ACTIVITY.tokens += len(sequences)
+            only = torch.full_like(scores, float("-inf"))
+            only[torch.arange(len(only)), [tokens.get(index, 0) for index in range(len(only))]] = 0.0
+            return only
+
+        self._run(
+            prompts,
+            max_new_tokens=max(sequence.request.budget.max_length for sequence in sequences),
+            logits_processor=[choose],
+            stopping_criteria=[
+                lambda ids, _, **__: torch.tensor([sequence.done for sequence in sequences], device=ids.device)
+            ],
+        )
+
+    def _run(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Any:
+        input_ids, attention_mask = self.padded(rows)
+        model: Any = self.model  # torch types attributes of modules as tensors
+        theirs = model.generation_config  # its own defaults (penalties, forced tokens, sampling) are kept out
+        model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=self.padding)
+        try:
+            with torch.inference_mode():
+                return model.generate(input_ids=input_ids, attention_mask=attention_mask, **settings)
+        finally:
+            model.generation_config = theirs
 
 
 def decode_rows(rows: CachedRows, entries: Sequence[ActiveSequence], chooser: Chooser, together: int) -> None:

@@ -55,7 +55,8 @@ class Core:
     def load(cls, config: JudgeConfig, folder: str, in_flight: int, offline: bool) -> "Core":
         """Load the model. Raises `ModelError`."""
         adapter = AdapterFolder.of(config, "vLLM")
-        set_variables(offline)
+        network = NO_NETWORK if offline else {}
+        os.environ.update({**USUAL, **os.environ, **FIXED, **network})  # which vLLM reads when it is imported
         from vllm import EngineArgs, LLMEngine
         from vllm.lora.request import LoRARequest
         from vllm.utils.argparse_utils import FlexibleArgumentParser
@@ -137,9 +138,7 @@ class Core:
         try:
             finished = [output for output in self.llm.step() if output.finished]
         except Exception as error:  # of any kind: the engine's state is not known any more
-            lost, self._waiting, self.llm = self._waiting, {}, None
-            for future in lost.values():
-                future.set_exception(JudgeLostError(f"vLLM has failed: {error}"))
+            self._lose(f"vLLM has failed: {error}")
             return
         for output in finished:
             self._waiting.pop(output.request_id).set_result(output.outputs[0])
@@ -152,18 +151,14 @@ class Core:
         from vllm.distributed import cleanup_dist_env_and_memory
 
         self.llm.engine_core.shutdown()
-        lost, self._waiting, self.llm = self._waiting, {}, None
-        for future in lost.values():
-            future.set_exception(JudgeLostError("the judge has been closed"))
+        self._lose("the judge has been closed")
         gc.collect()
         cleanup_dist_env_and_memory()
 
-
-def set_variables(offline: bool) -> None:
-    """Switch telemetry, network and processes of vLLM off; it reads its variables when it is imported."""
-    os.environ.update({**FIXED, **(NO_NETWORK if offline else {})})
-    for name, value in USUAL.items():
-        os.environ.setdefault(name, value)
+    def _lose(self, why: str) -> None:
+        lost, self._waiting, self.llm = self._waiting, {}, None
+        for future in lost.values():
+            future.set_exception(JudgeLostError(why))
 
 
 def check_arguments(config: JudgeConfig) -> None:

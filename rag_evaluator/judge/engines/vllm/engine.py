@@ -7,7 +7,6 @@ Before each token vLLM asks our own answer what is allowed next: grammar, budget
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 from rag_evaluator.models.hub import find_model, fingerprint
 
-IN_FLIGHT = 256  # answers at a time, vLLM's own default
+IN_FLIGHT = 256  # vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default
 FEW = 128  # tokens whose log probabilities may be asked for by their ids
 CHOICES = ("VLLM_BATCH_INVARIANT", "VLLM_ATTENTION_BACKEND")  # variables that change numbers
@@ -72,11 +71,6 @@ class VllmEngine:
         return source
 
     @staticmethod
-    def capabilities_of(config: JudgeConfig) -> Capabilities:
-        most = IN_FLIGHT if config.batch_size == "auto" else config.batch_size
-        return Capabilities(most, config.temperature == 0, True, True, True, "same batches")
-
-    @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool = True) -> dict[str, str]:
         """What answers depend on beside the judge's other settings; no paths."""
         settings = {name.lower(): os.environ[name] for name in CHOICES if os.environ.get(name)}
@@ -92,8 +86,8 @@ class VllmEngine:
         source = cls.find(config, offline)
         with ACTIVITY.phase(f"loading {source} with vLLM"), hub(offline):
             tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
-            encoder = PromptEncoder.of(tokenizer, config)  # what cannot be asked is refused before weights are read
-            core = Core.load(config, source, cls.capabilities_of(config).in_flight, offline)
+            encoder = PromptEncoder(tokenizer, config)  # what cannot be asked is refused before weights are read
+            core = Core.load(config, source, in_flight(config), offline)
         model = core.llm.model_config
         vocabulary = Vocabulary(tokenizer, max(model.get_vocab_size(), len(tokenizer)))
         window = min(window_of(model.hf_config, tokenizer), model.max_model_len)
@@ -101,11 +95,11 @@ class VllmEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self.capabilities_of(self.config), window=self.window)
+        return Capabilities(in_flight(self.config), self.config.temperature == 0, True, self.window)
 
     @property
     def about(self) -> Mapping[str, str]:
-        return {"path": "vllm", "same_bytes": self.capabilities.same_bytes, **self.signature_parts(self.config)}
+        return {"path": "vllm", "same_bytes": "same batches", **self.signature_parts(self.config)}
 
     async def generate(self, request: Request) -> Reply:
         reply = await (self._free(request) if request.grammar is None else self._answer(request))
@@ -167,6 +161,11 @@ class VllmEngine:
         from vllm import SamplingParams
 
         return SamplingParams(**{"max_tokens": max_tokens, "detokenize": False, "skip_clone": True, **settings})
+
+
+def in_flight(config: JudgeConfig) -> int:
+    """Answers at a time."""
+    return IN_FLIGHT if config.batch_size == "auto" else config.batch_size
 
 
 def _whole(text: Answer | FreeText) -> Reply:

@@ -113,7 +113,7 @@ def test_the_confidence_of_a_verdict_is_its_share_among_the_verdicts(tokens: Cal
     assert opinion.answer == Verdict(reason="1921: größer", verdict=0)
     assert opinion.confidence == (0.75,)
     known = judge.inner.capabilities
-    assert (known.confidence, known.probabilities, known.counts_tokens) == (True, True, False)
+    assert (known.probabilities, known.counts_tokens) == (True, False)
     assert judge.about["logprobs"] == "top 20"
 
 
@@ -169,7 +169,7 @@ def test_a_server_whose_log_probabilities_cannot_be_used_has_no_confidences_and_
         opinion = ask(judge)
         assert "logprobs" not in fake.asked[-1][1]
     known = judge.inner.capabilities
-    assert (known.confidence, known.probabilities, opinion.confidence) == (False, False, ())
+    assert (known.probabilities, opinion.confidence) == (False, ())
     assert why in judge.about["logprobs"] and judge.about["logprobs"].startswith("none: ")
     with pytest.raises(NotImplementedError, match="probabilities"):
         judge.choose("Good?", ["a", "b"])

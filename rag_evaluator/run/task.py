@@ -163,6 +163,9 @@ def _difference(old: str | None, new: str | None) -> str:
     return ", ".join(f"{name} {before.get(name, 'not set')} before, {now.get(name, 'not set')} now" for name in names)
 
 
+Place = tuple[int, str, int]  # of a cell in its stage: index of the unit, column, number of the repetition
+
+
 @dataclass(frozen=True)
 class Record:
     """What became of a cell.
@@ -190,3 +193,7 @@ class Cell(NamedTuple):
     unit: Any  # the stage's own kind of unit
     column: str
     repeat: int = 0
+
+    @property
+    def place(self) -> Place:
+        return self.unit.index, self.column, self.repeat

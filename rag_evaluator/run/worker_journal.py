@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from copy import copy
 from dataclasses import asdict, replace
@@ -21,15 +21,12 @@ from rag_evaluator.run.journal import (
     TMP,
     WORKERS,
     Journal,
-    Key,
     KnownRecords,
     Manifest,
-    encode,
     generation_folder,
     generations,
     place_of,
     read_manifest,
-    workers_of,
 )
 from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.table import Stage
@@ -45,10 +42,10 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     """
     with closing(KnownRecords(old)) as known:
         for chunk in range(stage.plan.chunks):
-            target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
-            lines = list(_kept(stage, chunk, known))
+            cells = [(cell.unit.index, key, known.find(key)) for cell, key in stage.cells(stage.plan, chunk)]
+            lines = [old.encode(index, key, record) for index, key, record in cells if record is not None]
             if lines:
-                with target.open("wb") as file:
+                with (folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl").open("wb") as file:
                     file.writelines(lines)
                     file.flush()
                     os.fsync(file.fileno())
@@ -56,17 +53,6 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
-
-
-def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
-    """The lines of a chunk's cells that are known."""
-    plan = stage.plan
-    units = plan.units_of(chunk)
-    for unit in stage.units[units.start : units.stop]:
-        for column, repeat in plan.slots:
-            key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
-            if (record := known.find(key)) is not None:
-                yield encode(plan.task, plan.stage, unit.index, key, record)
 
 
 Start = Literal["continue", "fresh", "update"]
@@ -242,7 +228,7 @@ class WorkerJournal(Journal):
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
         grows = start == "continue" and only_rows and has_more_rows
-        if not grows and start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
+        if not grows and start in ("continue", "update") and not (old.is_empty and not old.workers()):
             if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
             if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
@@ -268,7 +254,7 @@ class WorkerJournal(Journal):
 
         Several workers may do so at the same time: each brings the same records, and writes the same manifest.
         """
-        if workers_of(old):
+        if old.workers():
             raise ResultsError(
                 f"{self.results}: another process is at work here on {old.plan.rows}. Wait for its end, or stop it, "
                 "and start again."

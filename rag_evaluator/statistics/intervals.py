@@ -25,6 +25,7 @@ from rag_evaluator.statistics.formulas import (
     moments,
     pseudo_squares,
 )
+from rag_evaluator.statistics.labelled import cluster_numbers
 
 
 def missing_bounds(values: ArrayLike, scale: Scale) -> tuple[float | None, float | None]:
@@ -108,28 +109,22 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
     masses = np.ones(len(numbers)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not np.all(np.isfinite(masses) & (masses >= 0)):
         raise ValueError("weights must be finite numbers of at least 0")
-    labels = range(len(numbers)) if clusters is None else clusters
-    if not len(numbers) == len(masses) == len(labels):
-        raise ValueError(f"{len(numbers)} values, {len(labels)} clusters and {len(masses)} weights do not match")
+    members = cluster_numbers(clusters, len(numbers))
+    if not len(numbers) == len(masses) == len(members):
+        raise ValueError(f"{len(numbers)} values, {len(members)} clusters and {len(masses)} weights do not match")
     places = [place for place in np.lexsort((masses, numbers)) if masses[place] > 0 and not np.isnan(numbers[place])]
     numbers, masses = numbers[places], masses[places]
     weighted = len(places) > 0 and bool(np.ptp(masses) > 0)
-    groups = None if clusters is None else _groups([labels[place] for place in places])
-    return Rows(numbers, masses if weighted else np.ones(len(places)), groups, weighted)
+    groups: dict[int, list[int]] = {}
+    for place, member in enumerate(members[places].tolist()):
+        groups.setdefault(member, []).append(place)
+    of_clusters = list(groups.values()) if len(groups) < len(places) else None
+    return Rows(numbers, masses if weighted else np.ones(len(places)), of_clusters, weighted)
 
 
 def has_one_unit(shares: Array) -> bool:
     """Whether one unit has so much of the weight that nothing is known of how much units differ."""
     return 1 / math.fsum(shares**2) < LEAST_UNITS
-
-
-def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:
-    """Places with the same label; None if no label occurs twice."""
-    groups: dict[Hashable, list[int]] = {}
-    for place, label in enumerate(labels):
-        is_alone = label is None or label != label  # NaN differs from itself
-        groups.setdefault(("row", place) if is_alone else ("label", label), []).append(place)
-    return list(groups.values()) if len(groups) < len(labels) else None
 
 
 NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
@@ -299,18 +294,14 @@ def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float,
         why = ONE_WEIGHT if len(units.shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
     low, high, judged = statistic.bounds(units, scale, level)
-    interval = statistic.atoms if scale.atoms else statistic.judged
+    method = STUDENT if not judged else statistic.atoms if scale.atoms else statistic.judged
+    parts = {method: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
     return described(
         stderr=float(np.sqrt(moments(units.shares, units.values)[1])),
         ci_low=min(float(low), rows.mean),
         ci_high=max(float(high), rows.mean),
-        ci_method=_method(interval if judged else STUDENT, rows),
+        ci_method=", ".join(part for part, shown in parts.items() if shown),
     )
-
-
-def _method(name: str, rows: Rows) -> str:
-    parts = {name: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
-    return ", ".join(part for part, shown in parts.items() if shown)
 
 
 @dataclass(frozen=True)
@@ -341,31 +332,20 @@ def rerun_noise(scores: Sequence[Sequence[float | None]]) -> RerunNoise:
     Args:
         scores: the repeats of each row, in any order and number; NaN or None: missing. Rows without any are left out.
     """
-    rows = [row for row in map(_valid, scores) if row]
-    means, counts = [_mean(row) for row in rows], [len(row) for row in rows]
-    free = sum(counts) - len(rows)
-    if not free:
+    known = ([score for score in row if score is not None and not math.isnan(score)] for row in scores)
+    rows = [row for row in known if row]
+    means, counts = [math.fsum(row) / len(row) for row in rows], [len(row) for row in rows]
+    total = sum(counts)
+    if total == len(rows):
         return RerunNoise(None, None, None)
     squares = (math.fsum((score - mean) ** 2 for score in row) for row, mean in zip(rows, means, strict=True))
-    within = math.fsum(squares) / free
+    within = math.fsum(squares) / (total - len(rows))
     stderr = math.sqrt(within * math.fsum(1 / count for count in counts)) / len(rows)
     if max(means) - min(means) <= TIE:
         return RerunNoise(stderr, None, None)
-    between = _between(means, counts)
-    size = (sum(counts) - sum(count**2 for count in counts) / sum(counts)) / (len(rows) - 1)
+    pairs = list(zip(means, counts, strict=True))
+    grand = math.fsum(mean * count for mean, count in pairs) / total
+    between = math.fsum(count * (mean - grand) ** 2 for mean, count in pairs) / (len(rows) - 1)
+    size = (total - sum(count**2 for count in counts) / total) / (len(rows) - 1)
     single = (between - within) / (between + (size - 1) * within)
     return RerunNoise(stderr, single, (between - within) / between)
-
-
-def _between(means: Sequence[float], counts: Sequence[int]) -> float:
-    pairs = list(zip(means, counts, strict=True))
-    grand = math.fsum(mean * count for mean, count in pairs) / sum(counts)
-    return math.fsum(count * (mean - grand) ** 2 for mean, count in pairs) / (len(pairs) - 1)
-
-
-def _valid(row: Sequence[float | None]) -> list[float]:
-    return [score for score in row if score is not None and not math.isnan(score)]
-
-
-def _mean(row: Sequence[float]) -> float:
-    return math.fsum(row) / len(row) if row else math.nan

@@ -51,7 +51,7 @@ class Line:
 
 FORMAT = 2
 MAIN_TASK = "evaluate"
-STAGES = {MAIN_TASK: "scores"}
+MAIN_STAGE = "scores"
 PARTS, SCORES, ANSWERS, WORKERS, TMP = "parts", "scores", "answers", "workers", "tmp"
 FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
@@ -81,7 +81,7 @@ class Manifest:
 def place_of(results: Path, task: str, stage: str) -> Path:
     """The folder of a stage's journal in a results folder."""
     journal = results / "journal"
-    return journal if task == MAIN_TASK and stage == STAGES[MAIN_TASK] else journal / f"{task}.{stage}"
+    return journal if task == MAIN_TASK else journal / f"{task}.{stage}"
 
 
 def journals_in(results: Path) -> list["Journal"]:
@@ -115,7 +115,7 @@ class Journal:
     """
 
     def __init__(self, results: Path, place: Path | None = None) -> None:
-        self.results, self.place = results, place or place_of(results, MAIN_TASK, STAGES[MAIN_TASK])
+        self.results, self.place = results, place or place_of(results, MAIN_TASK, MAIN_STAGE)
         manifest = read_manifest(self.place)
         if manifest is None:
             raise ResultsError(f"{results}: no run has begun here: there is no {self.place.name}/manifest.json.")

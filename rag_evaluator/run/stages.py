@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
+from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
@@ -204,7 +205,8 @@ def run_stage(
 
 def _make_and_merge(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
     """Do what is left to be done; the note of this process says how it ended."""
-    journal.forget_finished()
+    with writing(journal.folder):
+        (journal.folder / "merged.json").unlink(missing_ok=True)
     journal.note_worker(worker=str(worker), run=run_id())
 
     def end(how: str) -> None:

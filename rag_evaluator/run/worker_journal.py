@@ -1,7 +1,6 @@
 """The journal as one worker sees it, who may write, and what a new generation takes over."""
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -86,8 +85,14 @@ class WorkerJournal(Journal):
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
-            old = self._read_old(start)
-            if old is None and not (start == "fresh" and self._is_used()):
+            old, is_damaged = None, False
+            try:
+                old = read_manifest(self.place)
+            except ResultsError:
+                is_damaged = True
+                if start != "fresh":
+                    raise
+            if old is None and not is_damaged:
                 old = self._found(Manifest(plan, stage.about, 1))
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
@@ -155,12 +160,6 @@ class WorkerJournal(Journal):
         for path in (self.folder / SCORES).glob(f"{chunk:06d}.*.jsonl"):
             path.unlink(missing_ok=True)
 
-    def withdraw(self, chunk: int) -> None:
-        """Make a finished chunk unfinished; what was made in it is kept."""
-        target = self.folder / SCORES / f"{chunk:06d}.withdrawn.{self.process}.jsonl"
-        with writing(self.folder), suppress(FileNotFoundError):  # somebody else was first
-            self.part_path(chunk).rename(target)
-
     def close(self) -> None:
         """Put everything on disk; a generation that never came into force is removed."""
         for appender in self._appenders.values():
@@ -183,36 +182,11 @@ class WorkerJournal(Journal):
         note = read_finished(self)
         if note is None or not note.again or (run is not None and note.run == run):
             return False
-        for chunk in note.again:
-            self.withdraw(chunk)
+        for chunk in note.again:  # unfinished again; what was made in them is kept
+            target = self.folder / SCORES / f"{chunk:06d}.withdrawn.{self.process}.jsonl"
+            with writing(self.folder), suppress(FileNotFoundError):  # somebody else was first
+                self.part_path(chunk).rename(target)
         return True
-
-    def forget_finished(self) -> None:
-        """The result files are to be written again."""
-        with writing(self.folder):
-            (self.folder / "merged.json").unlink(missing_ok=True)
-
-    def _read_old(self, start: str) -> Manifest | None:
-        """The manifest in force. One that cannot be used is none for a run that starts over, if it is ours."""
-        try:
-            return read_manifest(self.place)
-        except ResultsError:
-            if start == "fresh" and self._is_used():
-                return None
-            raise
-
-    def _is_used(self) -> bool:
-        """Whether a run of ours has been here. Raises `ResultsError` if the folder is somebody else's."""
-        if not (self.place / "manifest.json").is_file():
-            return False
-        if generations(self.place):
-            return True
-        with suppress(OSError, ValueError):
-            if "format" in json.loads((self.place / "manifest.json").read_bytes()):
-                return True
-        raise ResultsError(
-            f"{self.place} holds a manifest.json that this program did not write. Choose another name or output_dir."
-        )
 
     def _found(self, manifest: Manifest) -> Manifest:
         """Begin a journal where there is none; the manifest of whoever was first."""

@@ -102,8 +102,3 @@ class VerifierSource:
                 self.model.load()  # damaged weights end a run before its first row
             self._loaded = AsyncVerifier(self.model)
         return self._loaded
-
-
-def verifier_of(verifier: Any, config: VerifierConfig, language: str) -> VerifierSource:
-    """The source of a verifier as users give it; a source as it is. Raises `ModelError` for what verifies nothing."""
-    return verifier if isinstance(verifier, VerifierSource) else VerifierSource(verifier, config, language)

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
@@ -22,18 +22,11 @@ from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Recorder
+    from rag_evaluator.verifiers.source import AsyncVerifier
 
 CONTEXTS = "retrieved_contexts"
 ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
-
-
-class SentenceVerifier(Protocol):
-    """What is asked for the support of sentences: an `AsyncVerifier` or a `JudgeVerifier`."""
-
-    async def supports(
-        self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = ""
-    ) -> Sequence[Support]: ...
 
 
 class SupportMetric(BaseMetric):
@@ -56,7 +49,7 @@ class SupportMetric(BaseMetric):
         self,
         text: str,
         source: str,
-        verifier: SentenceVerifier | None = None,
+        verifier: "AsyncVerifier | None" = None,
         llm: Any = None,
         language: Language = LANGUAGES["english"],
         mode: Mode = "share",
@@ -80,10 +73,9 @@ class SupportMetric(BaseMetric):
         sentences = sentences_of(columns[self.text], self.language)
         claims = claims_of(sentences, self.text)
         judge = None if self.verifier else JudgeVerifier(self.llm, self.prompt, self.language, self.each)
-        asked: SentenceVerifier = judge or self.verifier  # type: ignore[assignment]  # one of them is there
         texts = [claim.text for claim in claims]
-        supports = await asked.supports(contexts, texts, user_input)
-        is_sure = judge is None or self.llm.gives_probabilities
+        supports = await (self.verifier or judge).supports(contexts, texts, user_input)  # type: ignore[union-attr]  # one is there
+        is_sure = judge is None or judge.capabilities.probabilities
         places = range(len(contexts)) if self.source == CONTEXTS else ()
         note_supports(self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure)
         count = max(support.pieces for support in supports)
@@ -158,6 +150,8 @@ class JudgeVerifier:
     def __init__(self, llm: "Recorder", prompt: Any, language: Language, each: bool = False) -> None:  # Any: ragas'
         self.llm, self.prompt, self.language, self.each = llm, prompt, language, each
         self.options = option_texts(prompt.pack)
+        assert llm.judge is not None
+        self.judge, self.capabilities = llm.judge, llm.judge.capabilities
         self.disagreed = False
 
     async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
@@ -185,7 +179,7 @@ class JudgeVerifier:
 
     def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
         """The contexts in one piece, in several where the judge's window is too small for that."""
-        evidence = Evidence(contexts, self.llm.counts, self.language, self.each)
+        evidence = Evidence(contexts, self._counts, self.language, self.each)
         pieces = evidence.pieces(Limit(UNLIMITED, UNLIMITED))
         limit = self._room("", longest, question)
         while limit > LEAST and any(self._room(piece.text, longest, question) < 0 for piece in pieces):
@@ -193,10 +187,15 @@ class JudgeVerifier:
             limit = int(SHORTER * limit)
         return pieces
 
+    def _counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text; 0 where the judge does not count them."""
+        return [self.judge.count(text) if self.capabilities.counts_tokens else 0 for text in texts]
+
     def _room(self, premise: str, claim: str, question: str) -> int:
-        """Tokens that are left; much where nobody knows."""
-        room = self.llm.room(self._text(premise, claim, question, ORDERS[0]))
-        return UNLIMITED if room is None else room - ANSWER
+        """Tokens that are left; much where the judge does not count them."""
+        if not self.capabilities.counts_tokens:
+            return UNLIMITED
+        return self.judge.room(self._text(premise, claim, question, ORDERS[0])) - ANSWER
 
 
 ORDERS = (1, -1)  # of the options: as in the prompt, and exchanged

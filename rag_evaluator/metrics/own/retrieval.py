@@ -245,16 +245,13 @@ class RetrievalMetric(BaseMetric):
         Args:
             columns: those of the metric's row in `METRICS`.
         """
-        relevance = self._relevance(columns)
+        relevance = RELEVANCE[self.options.match](columns, self)
         verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
         name = self.measure.format(cutoff=max(len(verdicts), 1))
         value = measured(range(len(verdicts)), [*verdicts, *[1] * matched.count(0)], [name])[name]
         known = KNOWN if relevance.expected else UNKNOWN
         return MetricResult(value=value, reason=known if self.is_whole else None)
-
-    def _relevance(self, columns: Mapping[str, Any]) -> Relevance:
-        return RELEVANCE[self.options.match](columns, self)
 
 
 RetrievalPrecision = partial(RetrievalMetric, "P@{cutoff}")
@@ -267,7 +264,7 @@ class RetrievalRecall(RetrievalMetric):
     """The share of the reference contexts that at least one retrieved context matches."""
 
     async def ascore(self, **columns: Any) -> MetricResult:
-        matched = await self._relevance(columns).of_expected()
+        matched = await RELEVANCE[self.options.match](columns, self).of_expected()
         if not matched:
             raise ValueError("reference_contexts cannot be empty")
         return MetricResult(value=sum(matched) / len(matched))

@@ -7,18 +7,14 @@ import numpy as np
 
 from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.metrics.own.grounded import SentenceVerifier, note_supports
-from rag_evaluator.models.ragas_library import (
-    BaseMetric,
-    MetricResult,
-    NLIStatementOutput,
-    collections,
-)
+from rag_evaluator.metrics.own.grounded import note_supports
+from rag_evaluator.models.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import BETWEEN
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Recorder
+    from rag_evaluator.verifiers.source import AsyncVerifier
 
 
 class Verified(BaseMetric):
@@ -36,7 +32,7 @@ class Verified(BaseMetric):
 
     def __init__(
         self,
-        verifier: SentenceVerifier,
+        verifier: "AsyncVerifier",
         verdicts: Literal["verifier"] = "verifier",
         threshold: float = 0.5,
         **options: Any,

@@ -136,15 +136,6 @@ class Sorter:
         self.verdicts = [known.get(index, 0.0) for index in range(len(self.contexts))]
         return [index for index in self.filled if known[index] > 0.5]
 
-    @property
-    def cut(self) -> dict[str, dict[str, int]]:
-        """Contexts of which the comparisons show one piece only, and which."""
-        return {
-            str(index): {"pieces": len(parts), "shown": self.shown[index]}
-            for index, parts in self.pieces.items()
-            if len(parts) > 1
-        }
-
     def fields(self) -> dict[str, Any]:
         """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
         options, made = self.options, self.comparisons
@@ -172,7 +163,11 @@ class Sorter:
             "judge_calls": (made.calls if made else 0) + (sum(map(len, self.pieces.values())) if self.verdicts else 0),
             "agreement": None if share is None else round(share, 3),
             "ties": made.ties if made else 0,
-            "cut": self.cut,
+            "cut": {  # contexts of which the comparisons show one piece only
+                str(index): {"pieces": len(parts), "shown": self.shown[index]}
+                for index, parts in self.pieces.items()
+                if len(parts) > 1
+            },
         }
         return {**fields, "reasons": self.reasons or self._reasons(fields)}
 

@@ -177,14 +177,6 @@ def measured(order: Sequence[int], relevance: Sequence[float], names: Collection
     return values
 
 
-def _precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
-    return sum(grade > 0 for grade in grades) / cutoff
-
-
-def _reciprocal_rank(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
-    return next(1 / rank for rank, grade in enumerate(grades, start=1) if grade)
-
-
 def _average_precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
     return _total(number / rank for number, rank in enumerate(ranks, start=1)) / sum(grade > 0 for grade in relevance)
@@ -203,8 +195,8 @@ def _total(values: Iterable[float]) -> float:
 
 
 MEASURES: Mapping[str, Callable[[Sequence[float], Sequence[float], int], float]] = {
-    "P": _precision,
-    "RR": _reciprocal_rank,
+    "P": lambda grades, relevance, cutoff: sum(grade > 0 for grade in grades) / cutoff,
+    "RR": lambda grades, relevance, cutoff: next(1 / rank for rank, grade in enumerate(grades, start=1) if grade),
     "AP": _average_precision,
     "nDCG": _ndcg,
 }

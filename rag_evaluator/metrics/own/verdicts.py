@@ -14,7 +14,7 @@ from rag_evaluator.verifiers.evidence import BETWEEN
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Recorder
-    from rag_evaluator.verifiers.source import AsyncVerifier
+    from rag_evaluator.verifiers.source import VerifierSource
 
 
 class Verified(BaseMetric):
@@ -32,7 +32,7 @@ class Verified(BaseMetric):
 
     def __init__(
         self,
-        verifier: "AsyncVerifier",
+        verifier: "VerifierSource",
         verdicts: Literal["verifier"] = "verifier",
         threshold: float = 0.5,
         **options: Any,

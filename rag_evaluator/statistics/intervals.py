@@ -137,23 +137,7 @@ TIED = (
 PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
 
 
-class Statistic(NamedTuple):
-    """What an interval is for.
-
-    Attributes:
-        bounds: the formula.
-        points: those of its units.
-        judged, atoms: names of its method for judged scores, and for those of metrics with atoms.
-    """
-
-    bounds: Callable[[Units, Scale, float], Bounds]
-    points: Callable[[Scale], tuple[float, ...]]
-    judged: str
-    atoms: str
-
-
-MEAN = Statistic(mean_bounds, mean_points, "wilson-effective-n", "two-part-wilson-t")
-DIFFERENCE = Statistic(difference_bounds, lambda scale: (0.0,), *["student-t-pseudo-pairs"] * 2)
+OF_DIFFERENCE = (0.0,)  # the points of units of differences
 
 
 def mean_interval(
@@ -186,7 +170,8 @@ def mean_interval(
     """
     clipped = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
     rows = make_rows(clipped, clusters, weights)
-    return _estimate(rows, scale, (scale.low, scale.high), level, MEAN)
+    units, method = rows.units(mean_points(scale)), "two-part-wilson-t" if scale.atoms else "wilson-effective-n"
+    return _estimate(rows, units, scale, (scale.low, scale.high), level, mean_bounds, method)
 
 
 def difference_interval(
@@ -204,7 +189,8 @@ def difference_interval(
     `mean_interval`.
     """
     rows = _difference_rows(differences, scale, clusters, weights)
-    return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
+    units, ends = rows.units(OF_DIFFERENCE), (-scale.width, scale.width)
+    return _estimate(rows, units, scale, ends, level, difference_bounds, "student-t-pseudo-pairs")
 
 
 def tie_warning(values: ArrayLike, scale: Scale, estimate: Estimate) -> str | None:
@@ -251,7 +237,7 @@ def difference_test(
     rows = _difference_rows(differences, scale, clusters, weights)
     if not len(rows.values):
         return DifferenceTest(None, 0.0, 0.0)
-    units = rows.units(DIFFERENCE.points(scale))
+    units = rows.units(OF_DIFFERENCE)
     p = 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
     return DifferenceTest(p, float(effective_units(units.shares)), float(pseudo_squares(units, scale)))
 
@@ -282,20 +268,27 @@ def pass_rate(
     return mean_interval(passes, PASS, level, clusters)
 
 
-def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float, statistic: Statistic) -> Estimate:
+def _estimate(
+    rows: Rows,
+    units: Units,
+    scale: Scale,
+    ends: tuple[float, float],
+    level: float,
+    bounds: Callable[[Units, Scale, float], Bounds],
+    method: str,
+) -> Estimate:
+    """Estimate with the interval of a formula; `method` is its name, where it is not Student's t alone."""
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
     n = len(rows.values)
     if n == 0:
         return Estimate(0, None, None, None, None, None, None, level, NO_SCORE)
     described = partial(Estimate, n=n, mean=rows.mean, median=rows.median, std=rows.std, ci_level=level)
-    units = rows.units(statistic.points(scale))
     if has_one_unit(units.shares):
         why = ONE_WEIGHT if len(units.shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
-    low, high, judged = statistic.bounds(units, scale, level)
-    method = STUDENT if not judged else statistic.atoms if scale.atoms else statistic.judged
-    parts = {method: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
+    low, high, judged = bounds(units, scale, level)
+    parts = {method if judged else STUDENT: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
     return described(
         stderr=float(np.sqrt(moments(units.shares, units.values)[1])),
         ci_low=min(float(low), rows.mean),

@@ -226,8 +226,7 @@ class RAGEvaluator:
         if not self.prompts:
             self.set_prompts()
         models = (self.judge, self._embeddings, self._verifier)
-        parts = [lambda model=model: model.parts for model in models]
-        return signatures_of(self.metrics, self.config.language, self.prompts, *parts)
+        return signatures_of(self.metrics, self.config.language, self.prompts, *models)
 
     def _times(self) -> dict[str, int]:
         """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""

@@ -85,15 +85,12 @@ class WorkerJournal(Journal):
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
-            old, is_damaged = None, False
+            old: Manifest | None = None
             try:
-                old = read_manifest(self.place)
-            except ResultsError:
-                is_damaged = True
+                old = read_manifest(self.place) or self._found(Manifest(plan, stage.about, 1))
+            except ResultsError:  # it cannot be read
                 if start != "fresh":
                     raise
-            if old is None and not is_damaged:
-                old = self._found(Manifest(plan, stage.about, 1))
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)

@@ -91,6 +91,11 @@ class WorkerJournal(Journal):
             except ResultsError:  # it cannot be read
                 if start != "fresh":
                     raise
+                if not generations(self.place) and b'"format"' not in (self.place / "manifest.json").read_bytes():
+                    raise ResultsError(
+                        f"{self.place} holds a manifest.json that this program did not write. Choose another name or "
+                        "output_dir."
+                    ) from None
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)

@@ -23,7 +23,7 @@ from rag_evaluator.verifiers.reranker import reranker_of
 if TYPE_CHECKING:
     from rag_evaluator.judge.judge import LazyJudge
     from rag_evaluator.models.embeddings import EmbeddingsSource
-    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.loading import Prompts
     from rag_evaluator.verifiers.source import VerifierSource
 
 logger = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
 def signatures(
     metrics: Mapping[str, Metric],
     language: str,
-    prompts: Mapping[tuple[str, str], "TracedPrompt"],
+    prompts: "Prompts",
     judge: "LazyJudge",
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from rag_evaluator.judge.judge import LazyJudge
     from rag_evaluator.models.embeddings import EmbeddingsSource
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
+    from rag_evaluator.prompts.loading import Prompts
     from rag_evaluator.verifiers.source import VerifierSource
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -271,7 +270,7 @@ class Scorer:
 async def load_scorer(
     specs: Mapping[str, Metric],
     language: str,
-    prompts: "Mapping[Key, TracedPrompt]",
+    prompts: "Prompts",
     judge: "LazyJudge",
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",

@@ -4,13 +4,14 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.judge.protocol import JudgeProtocol, Option
 from rag_evaluator.metrics.metric import AGREE, DISAGREE
 from rag_evaluator.metrics.options import Mode
+from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
@@ -18,11 +19,8 @@ from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.verifiers.batches import DECIMALS, confidence
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
+from rag_evaluator.verifiers.source import VerifierSource
 from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
-
-if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Recorder
-    from rag_evaluator.verifiers.source import VerifierSource
 
 CONTEXTS = "retrieved_contexts"
 ANSWER = 64  # tokens that must be left for an answer
@@ -46,13 +44,13 @@ class SupportMetric(BaseMetric):
         disagreed: whether the two orders of the judge's options had another answer for some piece and sentence.
     """
 
-    llm: "Recorder"
+    llm: Recorder
 
     def __init__(
         self,
         text: str,
         source: str,
-        verifier: "VerifierSource | None" = None,
+        verifier: VerifierSource | None = None,
         llm: Any = None,
         language: Language = LANGUAGES["english"],
         mode: Mode = "share",
@@ -141,7 +139,7 @@ class SupportMetric(BaseMetric):
 
 
 def note_supports(
-    recorder: "Recorder",
+    recorder: Recorder,
     statements: Sequence[str],
     supports: Sequence[Support],
     threshold: float,

@@ -319,14 +319,8 @@ def with_clusters(
         half = end - (estimate.label_mean or 0.0)
         return float(np.sign(half) * np.sqrt(half**2 * stretch + extra))
 
-    low, mean, high = (
-        min(max(value, scale.low), scale.high)
-        for value in (
-            estimate.label_mean + moved(estimate.ci_low),
-            estimate.label_mean,
-            estimate.label_mean + moved(estimate.ci_high),
-        )
-    )
+    moves = (moved(estimate.ci_low), 0.0, moved(estimate.ci_high))
+    low, mean, high = (min(max(estimate.label_mean + move, scale.low), scale.high) for move in moves)
     method = f"{estimate.ci_method}, clustered"
     return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean), ci_method=method)
 

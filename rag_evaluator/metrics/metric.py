@@ -90,11 +90,6 @@ class Metric:
         return Scale(*self.range, kind=self.kind, better=self.better, atoms=self.atoms)
 
     @property
-    def class_name(self) -> str:
-        """The name of the class that makes it, without its module."""
-        return self.made_by.rpartition(":")[2]
-
-    @property
     def embeddings(self) -> bool:
         """Whether it needs an embedding model."""
         return bool(self.embedded)

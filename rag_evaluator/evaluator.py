@@ -27,7 +27,7 @@ from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
-from rag_evaluator.run.journal import MAIN_TASK, STAGES
+from rag_evaluator.run.journal import MAIN_STAGE, MAIN_TASK
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.table import Table
 from rag_evaluator.run.task import Plan, auto_chunk_size
@@ -36,7 +36,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory
 from rag_evaluator.tasks.manifest import describe
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
-from rag_evaluator.verifiers.source import verifier_of
+from rag_evaluator.verifiers.source import VerifierSource
 
 
 class RAGEvaluator:
@@ -78,7 +78,7 @@ class RAGEvaluator:
         config = as_config(config)
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
-        self._verifier = verifier_of(verifier, config.verifier, config.language)
+        self._verifier = VerifierSource(verifier, config.verifier, config.language)
         sections = {
             "judge": self.judge.config,
             "embeddings": self._embeddings.config,
@@ -188,7 +188,7 @@ class RAGEvaluator:
         size, columns, repeats = self.config.chunk_size, dict(self.config.columns), max(times.values())
         plan = Plan(
             task=MAIN_TASK,
-            stage=STAGES[MAIN_TASK],
+            stage=MAIN_STAGE,
             units=len(rows),
             unit_noun="rows",
             column_noun="metrics",
@@ -226,8 +226,7 @@ class RAGEvaluator:
         if not self.prompts:
             self.set_prompts()
         models = (self.judge, self._embeddings, self._verifier)
-        parts = [lambda model=model: model.parts for model in models]
-        return signatures_of(self.metrics, self.config.language, self.prompts, *parts)
+        return signatures_of(self.metrics, self.config.language, self.prompts, *models)
 
     def _times(self) -> dict[str, int]:
         """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,9 @@ from rag_evaluator.verifiers.reranker import reranker_of
 
 if TYPE_CHECKING:
     from rag_evaluator.judge.judge import LazyJudge
-    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.models.embeddings import EmbeddingsSource
+    from rag_evaluator.prompts.loading import Prompts
+    from rag_evaluator.verifiers.source import VerifierSource
 
 logger = logging.getLogger(__name__)
 
@@ -166,22 +168,17 @@ def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
     return metric
 
 
-Parts = Callable[[], Mapping[str, Any]]
-
-
 def signatures(
     metrics: Mapping[str, Metric],
     language: str,
-    prompts: Mapping[tuple[str, str], "TracedPrompt"],
-    judge: Parts,
-    embeddings: Parts,
-    verifier: Parts,
+    prompts: "Prompts",
+    judge: "LazyJudge",
+    embeddings: "EmbeddingsSource",
+    verifier: "VerifierSource",
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
 
-    Args:
-        judge, embeddings, verifier: what answers, vectors and probabilities depend on; called only for metrics that use
-            them.
+    Models are looked for only where a metric uses them.
     """
     lines = {}
     for name, metric in metrics.items():
@@ -206,11 +203,11 @@ def signatures(
             if any(prompts[key].prompt.output_model.__name__ in CHECKED for key in prompts if key[0] == name):
                 parts["checks"] = VERSION
         if metric.judge:
-            parts |= judge()
+            parts |= judge.parts
         if metric.embeddings:
-            parts |= embeddings()
+            parts |= embeddings.parts
         if metric.verifier == "model":
-            parts |= verifier()
+            parts |= verifier.parts
         if metric.reranker is not None:
             parts |= reranker_of(metric.reranker).signature_parts
         lines[name] = as_line(parts)

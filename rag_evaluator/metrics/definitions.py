@@ -159,8 +159,7 @@ def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
     if not name.isidentifier() or len(name) > LONGEST:
         what = f"is no name of a metric: expected at most {LONGEST} letters, digits and _, such as 'tone'."
         _fail(config, (SECTION, name), what)
-    alike = [other for other in others if plain_name(other) == plain_name(name)]
-    taken = canonical_name(name) or next(iter(alike), None)
+    taken = canonical_name(name) or next((other for other in others if plain_name(other) == plain_name(name)), None)
     if taken or canonical_column(name) or name.lower() in RESERVED:
         what = f"the metric '{taken}': names are compared without case and _" if taken else "something else"
         _fail(config, (SECTION, name), f"is the name of {what}. Choose another name.")

@@ -16,7 +16,7 @@ from rag_evaluator.statistics.formulas import Better, Kind, Scale
 if TYPE_CHECKING:
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
     from rag_evaluator.verifiers.reranker import AsyncReranker
-    from rag_evaluator.verifiers.source import AsyncVerifier
+    from rag_evaluator.verifiers.source import VerifierSource
 
 Stage = Literal["retrieval", "generation"]
 
@@ -90,11 +90,6 @@ class Metric:
         return Scale(*self.range, kind=self.kind, better=self.better, atoms=self.atoms)
 
     @property
-    def class_name(self) -> str:
-        """The name of the class that makes it, without its module."""
-        return self.made_by.rpartition(":")[2]
-
-    @property
     def embeddings(self) -> bool:
         """Whether it needs an embedding model."""
         return bool(self.embedded)
@@ -136,7 +131,7 @@ class Metric:
         embeddings: "BaseRagasEmbedding | None",
         language: Language = LANGUAGES["english"],
         greedy: bool = False,
-        verifier: "AsyncVerifier | None" = None,
+        verifier: "VerifierSource | None" = None,
         reranker: "AsyncReranker | None" = None,
     ) -> "BaseMetric":
         """The metric.

@@ -84,12 +84,7 @@ class RougeOptions(Section):
 
 
 RubricKey = Annotated[str, Field(pattern=r"^score[0-9]_description$")]
-Meaning = Annotated[str, Field(pattern=r"\S")]
-
-
-def _in_lines(rubrics: dict[str, str]) -> dict[str, str]:
-    """Each meaning on one line, from the lowest score to the highest."""
-    return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+Meaning = Annotated[str, Field(pattern=r"\S"), AfterValidator(lambda text: " ".join(text.split()))]  # on one line
 
 
 class RubricsScoreOptions(Section):
@@ -99,7 +94,12 @@ class RubricsScoreOptions(Section):
         rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
     """
 
-    rubrics: Annotated[dict[RubricKey, Meaning], Field(min_length=2), AfterValidator(_in_lines)] | None = None
+    rubrics: (
+        Annotated[
+            dict[RubricKey, Meaning], Field(min_length=2), AfterValidator(lambda by_name: dict(sorted(by_name.items())))
+        ]
+        | None
+    ) = None
 
 
 class QuotesOptions(Section):

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from rag_evaluator.judge.judge import LazyJudge
     from rag_evaluator.models.embeddings import EmbeddingsSource
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
+    from rag_evaluator.prompts.loading import Prompts
     from rag_evaluator.verifiers.source import VerifierSource
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -109,22 +108,6 @@ class Recorder(InstructorBaseRagasLLM):
             shares.append(reply)
         return shares
 
-    @property
-    def gives_probabilities(self) -> bool:
-        """Whether the judge says how likely each answer is."""
-        return self.judge is not None and self.judge.capabilities.probabilities
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, as the judge counts them; 0 where it does not."""
-        assert self.judge is not None
-        is_known = self.judge.capabilities.counts_tokens
-        return [self.judge.count(text) if is_known else 0 for text in texts]
-
-    def room(self, prompt: str) -> int | None:
-        """Tokens that the judge can read after a prompt; None where that is not known."""
-        assert self.judge is not None
-        return self.judge.room(prompt) if self.judge.capabilities.counts_tokens else None
-
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
 
@@ -162,8 +145,7 @@ class Recorder(InstructorBaseRagasLLM):
         Args:
             values: what it is about, as the input of a question.
         """
-        answers = [judgement["response"] for judgement in self.judgements]
-        about = refer(values, self._known, answers) if values else {}
+        about = self._refer(values) if values else {}
         note = Judgement(name, input=about, response=dict(response), confidence=tuple(confidence))
         self.judgements.append(note.to_json())
 
@@ -175,11 +157,12 @@ class Recorder(InstructorBaseRagasLLM):
         opinion: Opinion | None = None,
         thought: Opinion | Shares | None = None,
     ) -> None:
+        values = prompt.values if isinstance(prompt, PromptText) else None
         judgement = Judgement(
             prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
             prompt_digest=short_digest(prompt),
             source_digest=prompt.source if isinstance(prompt, PromptText) else "",
-            input=self._input(prompt),
+            input=str(prompt) if values is None else self._refer(values),
             response=response,
             error=error,
             confidence=() if opinion is None else opinion.confidence,
@@ -191,10 +174,9 @@ class Recorder(InstructorBaseRagasLLM):
         )
         self.judgements.append(judgement.to_json())
 
-    def _input(self, prompt: str) -> dict[str, Any] | str:
-        values = prompt.values if isinstance(prompt, PromptText) else None
-        answers = [judgement["response"] for judgement in self.judgements]
-        return str(prompt) if values is None else refer(values, self._known, answers)
+    def _refer(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values, with the names of columns and answers in place of their texts."""
+        return refer(values, self._known, [judgement["response"] for judgement in self.judgements])
 
     @cached_property
     def _known(self) -> dict[Hashable, dict[str, Any]]:
@@ -288,7 +270,7 @@ class Scorer:
 async def load_scorer(
     specs: Mapping[str, Metric],
     language: str,
-    prompts: "Mapping[Key, TracedPrompt]",
+    prompts: "Prompts",
     judge: "LazyJudge",
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",

@@ -252,7 +252,9 @@ def plain_name(name: str) -> str:
 
 
 _NAMES = {
-    plain_name(alias): name for name, metric in METRICS.items() for alias in (name, metric.class_name, *metric.aliases)
+    plain_name(alias): name
+    for name, metric in METRICS.items()
+    for alias in (name, metric.made_by.rpartition(":")[2], *metric.aliases)
 }
 
 

@@ -123,11 +123,11 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
     asked = prompt.data if isinstance(prompt, PromptText) else None
     if counted is not None and texts:
         own = _Joined(None if asked is None else asked.model_dump())
-        examples = _Joined(_answers_of_others(prompt))
+        examples, plain = _Joined(_answers_of_others(prompt)), list(map(normalised, texts))
         checks = {
             COPIED: [text for text in texts if _is_copied(text, counted, examples, row)],
             FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
-            REPEATED: _repeated(texts),
+            REPEATED: [text for place, text in enumerate(texts) if plain[place] in plain[:place]],
             INCOMPLETE: list(_uncovered(texts, counted, asked)),
         }
         yield from ((flag, flagged) for flag, flagged in checks.items() if flagged)
@@ -171,11 +171,6 @@ def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
         return False
     parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).own)
     return sum(part in own for part in parts) < LEAST_OWN * len(parts)
-
-
-def _repeated(texts: Sequence[str]) -> list[str]:
-    plain = list(map(normalised, texts))
-    return [text for place, text in enumerate(texts) if plain[place] in plain[:place]]
 
 
 def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:

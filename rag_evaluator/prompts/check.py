@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import PromptError
 from rag_evaluator.models.ragas_library import BasePrompt
-from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
+from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
 from rag_evaluator.prompts.loading import LEVELS, PackSet, english_pack
 from rag_evaluator.prompts.pack import OPTIONS, Pack, check_options, load_pack
 
@@ -244,5 +244,5 @@ def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: La
         if why := "left in English" if is_left else foreign(text, language):
             is_good = False
             yield Fault("language", place, why)
-    if is_good and (why := unlike(" ".join(texts.values()), language)):
+    if is_good and (why := foreign(" ".join(texts.values()), language, is_long=True)):
         yield Fault("language", "", f"not in {language.name}: {why}")

@@ -42,20 +42,16 @@ def _language_of(text: str) -> Language | None:
     return next(language for language in LANGUAGES.values() if language.codes[0] == code)
 
 
-def foreign(text: str, language: Language) -> str | None:
+def foreign(text: str, language: Language, is_long: bool = False) -> str | None:
     """Why a text seems not to be in a language; None if it may be.
 
-    A text in a language that `LANGUAGES` does not describe may be in any but English.
+    A text in a language that `LANGUAGES` does not describe may be in any but English. A long one must be recognised in
+    the others.
     """
     reads_like = _language_of(text)
+    if is_long and reads_like is None and language.name in LANGUAGES:
+        return f"it is not recognised as {language.name}"
     rivals = LANGUAGES if language.name in LANGUAGES else [ENGLISH]
     if reads_like is None or reads_like.name == language.name or reads_like.name not in rivals:
         return None
     return f"it reads like {reads_like.name}"
-
-
-def unlike(text: str, language: Language) -> str | None:
-    """`foreign` for a long text, which must be recognised as one in a language that `LANGUAGES` describes."""
-    if language.name in LANGUAGES and _language_of(text) is None:
-        return f"it is not recognised as {language.name}"
-    return foreign(text, language)

@@ -78,19 +78,6 @@ PACKAGED = packaged("prompts")
 logger = logging.getLogger(__name__)
 
 
-def find_frames(prompt: "BasePrompt[Any, Any]", pack: Pack) -> tuple[Frame, ...]:
-    """The frames of a prompt, one for each set of examples; none for a prompt in which no input can be found."""
-    inputs = [example["input"] for example in pack.examples]
-    levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
-    texts: dict[type, Any] = {list: [LETTER], str: LETTER}  # in place of those of an example
-    probes = [
-        {name: value if name in LEVELS else texts.get(type(value), value) for name, value in values.items()}
-        for values in levels.values()
-    ]
-    frames = [_find_frame(prompt, values) for values in probes]
-    return tuple(frame for frame in frames if frame is not None)
-
-
 def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:
     text = prompt.to_string(prompt.input_model(**values))
     start = text.rfind(MARK) + len(MARK)
@@ -142,8 +129,18 @@ class TracedPrompt:
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
-        """The text around the input, for each set of examples."""
-        return find_frames(self.prompt, self.pack)
+        """The text around the input, for each set of examples; none where no input can be found in it."""
+        inputs = [example["input"] for example in self.pack.examples]
+        levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
+        texts: dict[type, Any] = {list: [LETTER], str: LETTER}  # in place of those of an example
+        frames = [
+            _find_frame(
+                self.prompt,
+                {name: value if name in LEVELS else texts.get(type(value), value) for name, value in values.items()},
+            )
+            for values in levels.values()
+        ]
+        return tuple(frame for frame in frames if frame is not None)
 
     def to_string(self, data: BaseModel) -> PromptText:
         text = self.prompt.to_string(data)

@@ -36,7 +36,6 @@ from rag_evaluator.tasks.question import Settings, judge_source, settings_of, wa
 WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
 UNUSED = ("timeout", "max_retries", "max_wait", "exception_types", "log_tenacity")  # of a `RunConfig`
 logger = logging.getLogger(__name__)
-_said: set[str] = set()
 
 
 def evaluate(
@@ -262,13 +261,10 @@ def _say_unused(arguments: Sequence[str], return_executor: bool, run_config: Run
 def _say_differences(metrics: Sequence[Any]) -> None:
     """Says once that scores of ragas' older metrics can be others here."""
     rows = dict.fromkeys(_row(metric) for metric in metrics if isinstance(metric, NamedMetric))
-    new = [name for name in rows if METRICS[name].judge and name not in _said]
-    _said.update(new)
-    if new:
-        logger.warning(
-            "Scored here by: %s. Prompts are those of ragas 0.4's collections or our own, so that numbers can differ "
-            "from those of an earlier ragas: docs/from-ragas.md.",
-            ", ".join(new),
+    if judged := [name for name in rows if METRICS[name].judge]:
+        warned_once(
+            f"Scored here by: {', '.join(judged)}. Prompts are those of ragas 0.4's collections or our own, so that "
+            "numbers can differ from those of an earlier ragas: docs/from-ragas.md."
         )
 
 

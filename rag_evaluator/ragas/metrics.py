@@ -2,17 +2,15 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 from rag_evaluator.dataset.columns import TEXTS
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
 from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.models.ragas_library import MetricResult
 from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
 from rag_evaluator.results.rows import Score
-
-if TYPE_CHECKING:
-    from rag_evaluator.models.ragas_library import MetricResult
 
 # Any in this module: models and rows of users' scripts.
 
@@ -53,11 +51,11 @@ class ScoredAlone:
     async def ascore(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
         return self.score(row, **columns)
 
-    def batch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+    def batch_score(self, inputs: Sequence[Mapping[str, Any]]) -> list[MetricResult]:
         """The scores of rows, judged together."""
         return [_result(score) for score in self._scored(inputs)]
 
-    async def abatch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+    async def abatch_score(self, inputs: Sequence[Mapping[str, Any]]) -> list[MetricResult]:
         return self.batch_score(inputs)
 
     def single_turn_score(self, sample: Any, callbacks: Any = None) -> float:
@@ -133,9 +131,7 @@ def _key(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> str
     return f"{name}(mode={options.get('mode', known['mode'].default)})" if "mode" in known else name
 
 
-def _result(score: Score) -> "MetricResult":
-    from rag_evaluator.models.ragas_library import MetricResult
-
+def _result(score: Score) -> MetricResult:
     return MetricResult(value=score.value, reason=score.reason)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.models.ragas_library import EvaluationDataset, SingleTurnSample
 from rag_evaluator.results.results import Results
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ class EvaluationResult:
     @cached_property
     def dataset(self) -> Any:
         """The rows as ragas' `EvaluationDataset`."""
-        from rag_evaluator.models.ragas_library import EvaluationDataset, SingleTurnSample
-
         known = SingleTurnSample.model_fields
         rows = [{c: v for c, v in sample.columns.items() if c in known} for sample in self.results.samples]
         return EvaluationDataset.from_list(rows)

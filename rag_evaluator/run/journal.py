@@ -20,8 +20,8 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,42 +49,12 @@ class Line:
     record: Record
 
 
-def encode(task: str, stage: str, index: int, key: Key, record: Record) -> bytes:
-    """The line of a record."""
-    return checked_line(
-        {
-            "task": task,
-            "stage": stage,
-            "index": index,
-            **key._asdict(),
-            "value": record.value,
-            "reason": record.reason,
-            "retry": record.retry,
-            "details": dict(record.details),
-        }
-    )
-
-
-def decode(line: bytes, task: str, stage: str) -> Line | None:
-    """The record of a line; None for the footer of a chunk.
-
-    Raises `ValueError`, `KeyError` or `TypeError` where the line is damaged or belongs to another stage.
-    """
-    data = read_checked(line)
-    if "chunk" in data:
-        return None
-    if (data["task"], data["stage"]) != (task, stage):
-        raise ValueError(f"it belongs to {data['task']}.{data['stage']}")
-    key = Key(*(data[name] for name in Key._fields))
-    record = Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
-    return Line(int(data["index"]), key, record)
-
-
 FORMAT = 2
 MAIN_TASK = "evaluate"
-STAGES = {MAIN_TASK: "scores"}
+MAIN_STAGE = "scores"
 PARTS, SCORES, ANSWERS, WORKERS, TMP = "parts", "scores", "answers", "workers", "tmp"
 FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
+SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 
 
 @dataclass(frozen=True)
@@ -111,7 +81,7 @@ class Manifest:
 def place_of(results: Path, task: str, stage: str) -> Path:
     """The folder of a stage's journal in a results folder."""
     journal = results / "journal"
-    return journal if task == MAIN_TASK and stage == STAGES[MAIN_TASK] else journal / f"{task}.{stage}"
+    return journal if task == MAIN_TASK else journal / f"{task}.{stage}"
 
 
 def journals_in(results: Path) -> list["Journal"]:
@@ -145,7 +115,7 @@ class Journal:
     """
 
     def __init__(self, results: Path, place: Path | None = None) -> None:
-        self.results, self.place = results, place or place_of(results, MAIN_TASK, STAGES[MAIN_TASK])
+        self.results, self.place = results, place or place_of(results, MAIN_TASK, MAIN_STAGE)
         manifest = read_manifest(self.place)
         if manifest is None:
             raise ResultsError(f"{results}: no run has begun here: there is no {self.place.name}/manifest.json.")
@@ -167,12 +137,22 @@ class Journal:
             return set()
         return {int(name[:-6]) for name in names if name[:-6].isdigit()} & set(range(self.plan.chunks))
 
+    def notes(self) -> dict[str, WorkerNote]:
+        """What processes say of themselves, by their names; without what cannot be understood."""
+        notes = {path.stem: WorkerNote.read(path) for path in sorted((self.folder / WORKERS).glob("*.json"))}
+        return {process: note for process, note in notes.items() if note is not None}
+
+    def workers(self) -> list[WorkerNote]:
+        """Notes of the processes that may be at work, on this machine or on another one."""
+        alive = [note for note in self.notes().values() if not note.is_gone]
+        return [note for note in alive if note.is_here or now() - note.at < SILENT_SECONDS]
+
     def missing(self) -> list[int]:
         """The chunks that are not finished."""
         return sorted(set(range(self.plan.chunks)) - self.published())
 
-    def read_part(self, chunk: int) -> tuple[Sequence[bytes], Mapping[str, Any]]:
-        """The lines of a finished chunk, and its footer.
+    def read_part(self, chunk: int) -> Sequence[bytes]:
+        """The lines of a finished chunk.
 
         Raises `ResultsError`, with its name, if it is damaged or belongs to another run.
         """
@@ -193,7 +173,7 @@ class Journal:
                 f"{path}: foreign: it is chunk {footer['chunk']} of the plan {footer['plan']}, expected chunk {chunk} "
                 f"of {self.digest}. {mend}"
             )
-        return lines, footer
+        return lines
 
     def read_footer(self, chunk: int) -> dict[str, Any]:
         """The footer of a finished chunk, its lines unread and unchecked; empty if it cannot be read."""
@@ -205,31 +185,48 @@ class Journal:
             return {}
         return footer if "chunk" in footer else {}
 
-    def unfinished(self, chunk: int) -> dict[Key, Line]:
-        """What anybody, dead or alive, has made of an unfinished chunk and is worth keeping."""
-        lines: dict[Key, Line] = {}
-        for path in sorted((self.folder / SCORES).glob(f"{chunk:06d}.*.jsonl")):
-            try:
-                lines |= {line.key: line for line in self.lines_of(path) if worth_keeping(line)}
-            except FileNotFoundError:  # its chunk has just been published
-                continue
-        return lines
+    def unfinished(self, chunk: int) -> dict[Key, Record]:
+        """What anybody, dead or alive, has made of an unfinished chunk and is worth keeping.
 
-    def lines_of(self, path: Path) -> Iterator[Line]:
-        """The records of a file. Raises `ResultsError`, with the line, where it is damaged."""
-        for _, line in read_lines(path, partial(decode, task=self.plan.task, stage=self.plan.stage)):
-            if line is not None:
-                yield line
+        Raises `ResultsError`, with the line, for a file that is damaged.
+        """
+        records: dict[Key, Record] = {}
+        for path in sorted((self.folder / SCORES).glob(f"{chunk:06d}.*.jsonl")):
+            with suppress(FileNotFoundError):  # its chunk has just been published
+                for _, line in self.read_records(path):
+                    records[line.key] = line.record
+        return records
+
+    def read_records(self, path: Path) -> Iterator[tuple[int, Line]]:
+        """The records of a file that are worth keeping, each with the place where its line begins."""
+        for start, line in read_lines(path, self.decode):
+            if line is not None and line.key.signature is not None and not (line.record.missing and line.record.retry):
+                yield start, line
+
+    def encode(self, index: int, key: Key, record: Record) -> bytes:
+        """The line of a record."""
+        fields = {name: getattr(record, name) for name in ("value", "reason", "retry")}
+        place = {"task": self.plan.task, "stage": self.plan.stage, "index": index, **key._asdict()}
+        return checked_line({**place, **fields, "details": dict(record.details)})
+
+    def decode(self, line: bytes) -> Line | None:
+        """The record of a line; None for the footer of a chunk.
+
+        Raises `ValueError`, `KeyError` or `TypeError` where the line is damaged or belongs to another stage.
+        """
+        data = read_checked(line)
+        if "chunk" in data:
+            return None
+        if (data["task"], data["stage"]) != (self.plan.task, self.plan.stage):
+            raise ValueError(f"it belongs to {data['task']}.{data['stage']}")
+        key = Key(*(data[name] for name in Key._fields))
+        record = Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
+        return Line(int(data["index"]), key, record)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been made yet."""
         return not any(any((self.folder / name).glob("*.jsonl")) for name in (PARTS, SCORES, ANSWERS))
-
-
-def worth_keeping(line: Line) -> bool:
-    """Whether a record need not be made again."""
-    return line.key.signature is not None and not (line.record.missing and line.record.retry)
 
 
 def generation_folder(place: Path, generation: int) -> Path:
@@ -271,16 +268,6 @@ def read_manifest(place: Path) -> Manifest | None:
         raise ResultsError(f"{path}: damaged ({error}). {FRESH[0].upper()}{FRESH[1:]}.") from None
 
 
-SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
-
-
-def workers_of(journal: Journal) -> list[WorkerNote]:
-    """Notes of the processes that may be at work, on this machine or on another one."""
-    notes = [WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")]
-    alive = [note for note in notes if note is not None and not note.is_gone]
-    return [note for note in alive if note.is_here or now() - note.at < SILENT_SECONDS]
-
-
 class KnownRecords:
     """The records of a journal that are worth keeping; of a key that is there several times the last one counts.
 
@@ -295,8 +282,8 @@ class KnownRecords:
         self._places = sqlite3.connect("", check_same_thread=False)
         self._places.execute("CREATE TABLE place (key TEXT PRIMARY KEY, path TEXT, start INTEGER) WITHOUT ROWID")
         if journal is not None:
-            self._decode = partial(decode, task=journal.plan.task, stage=journal.plan.stage)
-            self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read(journal.folder))
+            self._decode = journal.decode
+            self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read(journal))
 
     def find(self, key: Key) -> Record | None:
         """The record of a key."""
@@ -313,12 +300,10 @@ class KnownRecords:
         """Give the temporary database back."""
         self._places.close()
 
-    def _read(self, folder: Path) -> Iterator[tuple[str, str, int]]:
+    def _read(self, journal: Journal) -> Iterator[tuple[str, str, int]]:
         """Key, file and place in it of each record that is worth keeping."""
-        for path in (path for name in (PARTS, SCORES) for path in sorted((folder / name).glob("*.jsonl"))):
-            for start, line in read_lines(path, self._decode):
-                if line is not None and worth_keeping(line):
-                    yield _text(line.key), str(path), start
+        for path in (path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))):
+            yield from ((_text(line.key), str(path), start) for start, line in journal.read_records(path))
 
 
 def _text(key: Key) -> str:

@@ -18,11 +18,11 @@ def merge(journal: Journal, stage: Stage, run: str | None) -> None:
     Args:
         run: what the workers of this start share, as a later one tries again to make missing records.
     """
-    table = Table(journal, stage)
     with ACTIVITY.phase(f"writing results to {journal.results}"):
-        stage.write(table, journal.results)
+        stage.write(Table(journal, stage), journal.results)
+    again = [chunk for chunk in range(journal.plan.chunks) if journal.read_footer(chunk).get("again")]
     files = describe_files(journal.results, stage.files)
-    note_finished(journal, Finished(journal.digest, table.again, run, now(), files))
+    note_finished(journal, Finished(journal.digest, again, run, now(), files))
 
 
 def merge_once(journal: Journal, stage: Stage, run: str | None) -> None:

@@ -5,69 +5,53 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
+from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, Key, Line, encode, place_of, read_manifest, workers_of
+from rag_evaluator.run.journal import Journal, Key, place_of, read_manifest
 from rag_evaluator.run.merge import merge_once
 from rag_evaluator.run.status import is_complete
 from rag_evaluator.run.table import Stage, Table, Work
-from rag_evaluator.run.task import Cell, Plan, Record, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.task import Cell, Place, Record, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
 
 
+@dataclass
 class Chunk:
-    """A chunk in the making: its records, by cell, of which those that are known need not be made."""
+    """A chunk in the making.
 
-    def __init__(self, number: int, stage: Stage, plan: Plan, known: Mapping[Key, Line]) -> None:
-        self.number, self.stage, self.plan = number, stage, plan
-        self.marks: set[str] = set()
-        units = plan.units_of(number)
-        self.cells = [
-            Cell(unit, column, repeat)
-            for unit in stage.units[units.start : units.stop]
-            for column, repeat in plan.slots
-        ]
-        self.lines: list[bytes | None] = [None] * len(self.cells)
-        self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}
-        self.keys = [self._key(cell) for cell in self.cells]
-        for cell, key in zip(self.cells, self.keys, strict=True):
-            if (line := known.get(key)) is not None:
-                self._take(cell, line.record)
-        self.made, self.again = 0, 0
-        self.began, self.looked = now(), time.monotonic()
-        self.given_up = False
+    Attributes:
+        cells: its cells by their places, each with the key of its record.
+        lines: those of the records that are made or were known, by place.
+        marks: see `Stage.marks`.
+        made: records made by this process; `again`: those of which another try may make a score.
+        looked: when it was last looked up whether another worker has finished it.
+    """
+
+    number: int
+    cells: Mapping[Place, tuple[Cell, Key]]
+    lines: dict[Place, bytes] = field(default_factory=dict)
+    marks: set[str] = field(default_factory=set)
+    made: int = 0
+    again: int = 0
+    began: float = field(default_factory=now)
+    looked: float = field(default_factory=time.monotonic)
 
     @property
-    def gaps(self) -> int:
-        """Cells without a record."""
-        return self.lines.count(None)
-
-    def add(self, cell: Cell, record: Record) -> bytes:
-        """Take a record in; returns its line."""
-        self.made += 1
-        self.again += record.missing and record.retry
-        return self._take(cell, record)
-
-    def _take(self, cell: Cell, record: Record) -> bytes:
-        place = self.places[cell.unit.index, cell.column, cell.repeat]
-        line = encode(self.plan.task, self.plan.stage, cell.unit.index, self.keys[place], record)
-        self.marks.update(self.stage.marks(cell.unit, record))
-        self.lines[place] = line
-        return line
-
-    def _key(self, cell: Cell) -> Key:
-        digest = self.stage.digest(cell.unit, cell.column)
-        return Key(digest, cell.column, self.plan.columns[cell.column], cell.repeat)
+    def is_whole(self) -> bool:
+        return len(self.lines) == len(self.cells)
 
 
 class Cells:
@@ -90,24 +74,27 @@ class Cells:
         """The cells to make; a chunk is opened when the cells of the one before have been taken."""
         for number in self._order():
             chunk = self._begin(number)
-            if not chunk.gaps:
+            left = [cell for place, (cell, _) in chunk.cells.items() if place not in chunk.lines]
+            if not left:
                 self._finish(chunk)
-            for cell, line in zip(chunk.cells, list(chunk.lines), strict=True):
-                if line is None and not self._is_given_up(chunk):
+            for cell in left:
+                if not self._is_closed(chunk):
                     yield cell
 
     def done(self, cell: Cell, record: Record) -> None:
         """Journal a record; publish its chunk if it was the last one missing."""
         chunk = self._open.get(cell.unit.index // self.plan.chunk_size)
-        if chunk is None or chunk.given_up:  # another worker has finished it
+        if chunk is None:  # another worker has finished it
             return
-        line = chunk.add(cell, record)
+        line = self._take(chunk, cell, record)
+        chunk.made += 1
+        chunk.again += record.missing and record.retry
         if not record.missing:  # a missing record is tried again by whoever continues
             self.journal.record(chunk.number, line)
         ACTIVITY.missing += record.missing
         self._done += 1
         self.progress(self._done, self.plan.cells)
-        if not chunk.gaps:
+        if chunk.is_whole:
             self._finish(chunk)
 
     def tick(self) -> None:
@@ -119,7 +106,7 @@ class Cells:
 
         Beside another process of the same number, all at random: in the same order both would make everything.
         """
-        twins = [note for note in workers_of(self.journal) if note.worker == str(self.worker)]
+        twins = [note for note in self.journal.workers() if note.worker == str(self.worker)]
         helps_only = self.worker.number >= self.worker.count or len(twins) > 1
         assigned = [] if helps_only else list(range(self.worker.number, self.plan.chunks, self.worker.count))
         remaining = sorted(set(range(self.plan.chunks)) - set(assigned))
@@ -129,29 +116,25 @@ class Cells:
                 yield number
 
     def _begin(self, number: int) -> Chunk:
-        unfinished = self.journal.unfinished(number)
-        for line in unfinished.values():
-            self._check(number, line)
-        chunk = Chunk(number, self.stage, self.plan, unfinished)
+        known = self.journal.unfinished(number)
+        chunk = Chunk(number, {cell.place: (cell, key) for cell, key in self.stage.cells(self.plan, number)})
+        for cell, key in chunk.cells.values():
+            if key in known:
+                self._take(chunk, cell, known[key])
         self._open[number] = chunk
         published = sum(self.plan.cells_of(other) for other in self.journal.published())
-        self._done = published + sum(len(chunk.lines) - chunk.gaps for chunk in self._open.values())
+        self._done = published + sum(len(chunk.lines) for chunk in self._open.values())
         self.progress(self._done, self.plan.cells)
         return chunk
 
-    def _check(self, number: int, line: Line) -> None:
-        """Raises `ResultsError` for a value that cannot be."""
-        if not line.record.missing and line.key.column in self.plan.columns:
-            try:
-                self.stage.check(line.key.column, line.record.value)
-            except ValueError as error:
-                raise ResultsError(
-                    f"{self.journal.folder}/scores/{number:06d}.*.jsonl: damaged (unit {line.index}, "
-                    f"{line.key.column}: {error}). Remove the file, and the same command makes it again."
-                ) from None
+    def _take(self, chunk: Chunk, cell: Cell, record: Record) -> bytes:
+        """The line of a record, which the chunk gets."""
+        key = chunk.cells[cell.place][1]
+        line = chunk.lines[cell.place] = self.journal.encode(cell.unit.index, key, record)
+        chunk.marks.update(self.stage.marks(cell.unit, record))
+        return line
 
     def _finish(self, chunk: Chunk) -> None:
-        assert not chunk.gaps
         note = {
             "again": chunk.again,
             "marks": sorted(chunk.marks),
@@ -161,17 +144,16 @@ class Cells:
             "began": chunk.began,
             "ended": now(),
         }
-        self.journal.publish(chunk.number, [line for line in chunk.lines if line is not None], note)
+        self.journal.publish(chunk.number, [chunk.lines[place] for place in chunk.cells], note)
         self._drop(chunk)
 
-    def _is_given_up(self, chunk: Chunk) -> bool:
+    def _is_closed(self, chunk: Chunk) -> bool:
         """Whether another worker has finished the chunk meanwhile; looked up once a second."""
-        if not chunk.given_up and time.monotonic() - chunk.looked > LOOK_SECONDS:
+        if time.monotonic() - chunk.looked > LOOK_SECONDS:
             chunk.looked = time.monotonic()
             if self.journal.part_path(chunk.number).exists():
-                chunk.given_up = True
                 self._drop(chunk)
-        return chunk.given_up
+        return chunk.number not in self._open
 
     def _drop(self, chunk: Chunk) -> None:
         self._open.pop(chunk.number, None)
@@ -180,7 +162,6 @@ class Cells:
 
 TICK = 0.2  # seconds
 LOOKING = "looking for what is made already"
-Records = dict[tuple[int, str, int], Record]  # by place of the unit, column and number of the repeat
 
 
 def refuse_used(results: Path, stage: Stage) -> None:
@@ -224,7 +205,8 @@ def run_stage(
 
 def _make_and_merge(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
     """Do what is left to be done; the note of this process says how it ended."""
-    journal.forget_finished()
+    with writing(journal.folder):
+        (journal.folder / "merged.json").unlink(missing_ok=True)
     journal.note_worker(worker=str(worker), run=run_id())
 
     def end(how: str) -> None:
@@ -253,28 +235,24 @@ def _make(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progre
     if first is None:
         return
 
-    def chained() -> Iterator[Cell]:
-        yield first
-        yield from left
-
     async def work() -> None:
         async with stage.open(journal.answers) as made:
             if made.about:
                 journal.note_worker(engine=made.about)
             with stop.patiently():
-                await work_all(chained(), made, cells.done, stop, cells.tick)
+                await work_all(chain([first], left), made, cells.done, stop, cells.tick)
 
     run(work())
     if stop.asked and journal.missing():
         raise StopSignal(stop.asked)
 
 
-def make_all(stage: Stage, progress: Progress) -> tuple[Records, Mapping[str, Any]]:
+def make_all(stage: Stage, progress: Progress) -> tuple[dict[Place, Record], Mapping[str, Any]]:
     """Make all cells of a stage in memory, without a journal; the records, and how the work was done."""
-    records: Records = {}
+    records: dict[Place, Record] = {}
 
     def done(cell: Cell, record: Record) -> None:
-        records[cell.unit.index, cell.column, cell.repeat] = record
+        records[cell.place] = record
         ACTIVITY.missing += record.missing
         progress(len(records), stage.plan.cells)
 

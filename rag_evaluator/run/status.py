@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rag_evaluator.files.atomic import file_digest, write_json
 from rag_evaluator.results.manifest import partial_rows
-from rag_evaluator.run.journal import MAIN_TASK, SCORES, SILENT_SECONDS, WORKERS, Journal, journals_in
+from rag_evaluator.run.journal import MAIN_TASK, SCORES, SILENT_SECONDS, Journal, journals_in
 from rag_evaluator.run.workers import WorkerNote
 
 
@@ -196,8 +196,7 @@ def read_status(results: Path) -> list[Status]:
 
 def _status(journal: Journal) -> Status:
     plan, published = journal.plan, journal.published()
-    notes = {path.stem: WorkerNote.read(path) for path in (journal.folder / WORKERS).glob("*.json")}
-    workers = {name: WorkerStatus(name, note, note.at) for name, note in notes.items() if note is not None}
+    workers = {process: WorkerStatus(process, note, note.at) for process, note in journal.notes().items()}
     for chunk in published:
         footer = journal.read_footer(chunk)
         if worker := workers.get(footer.get("process", "")):

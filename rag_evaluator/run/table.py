@@ -3,14 +3,14 @@
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.jsonl import Records
-from rag_evaluator.run.journal import WORKERS, Journal, decode
-from rag_evaluator.run.task import Plan, Record
-from rag_evaluator.run.workers import WorkerNote
+from rag_evaluator.run.journal import Journal, Key
+from rag_evaluator.run.task import Cell, Plan, Record
 
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
@@ -51,6 +51,13 @@ class Stage:
         """16 hexadecimal digits of what the column reads of the unit, not of its place."""
         return str(unit.digest)
 
+    def cells(self, plan: Plan, chunk: int) -> Iterator[tuple[Cell, Key]]:
+        """The cells of a chunk in order, each with the key of its record; `plan` is the one in force."""
+        units = plan.units_of(chunk)
+        for unit in self.units[units.start : units.stop]:
+            for column, repeat in plan.slots:
+                yield Cell(unit, column, repeat), Key(self.digest(unit, column), column, plan.columns[column], repeat)
+
     def marks(self, unit: Any, record: Record) -> Iterable[str]:
         """Names of what the writer must know of any record before it writes the first one."""
         return ()
@@ -76,7 +83,6 @@ class Table:
 
     Attributes:
         plan, about: of the stage, as whoever began it had them.
-        again: chunks in which another try may make a missing record, known once all are read.
 
     Raises `MissingChunksError` if chunks are missing; while it is read `ResultsError` for the first one that is
     damaged, foreign, or does not hold exactly its units.
@@ -92,57 +98,41 @@ class Table:
             )
         self.journal, self.stage = journal, stage
         self.plan, self.about = journal.plan, journal.about
-        self.again: list[int] = []
 
     @property
     def marks(self) -> frozenset[str]:
         """What any of its records is marked with."""
-        footers = (self.journal.read_footer(chunk) for chunk in range(self.journal.plan.chunks))
+        footers = map(self.journal.read_footer, range(self.plan.chunks))
         return frozenset(mark for footer in footers for mark in footer.get("marks", ()))
-
-    @property
-    def engines(self) -> list[Mapping[str, Any]]:
-        """`Work.about` of each process that worked."""
-        notes = (WorkerNote.read(path) for path in sorted((self.journal.folder / WORKERS).glob("*.json")))
-        return [note.engine for note in notes if note is not None]
 
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
         """Each unit in order, with the records of its columns, one for each repetition."""
-        self.again = []
-        for chunk in range(self.journal.plan.chunks):
-            lines, footer = self.journal.read_part(chunk)
-            if footer.get("again"):
-                self.again.append(chunk)
-            yield from self._units(chunk, lines)
+        for chunk in range(self.plan.chunks):
+            lines, expected = self.journal.read_part(chunk), self.plan.cells_of(chunk)
+            if len(lines) != expected:
+                raise self._wrong(chunk, f"{len(lines)} records, expected {expected}")
+            cells = zip(self.stage.cells(self.plan, chunk), lines, strict=True)
+            for _, of_unit in groupby(cells, lambda cell: cell[0][0].unit.index):
+                records: dict[str, list[Record]] = {column: [] for column in self.plan.columns}
+                for (cell, key), line in of_unit:
+                    records[cell.column].append(self._record(chunk, line, cell, key))
+                yield cell.unit, records
 
-    def _units(self, chunk: int, lines: Sequence[bytes]) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
-        plan = self.journal.plan
-        if len(lines) != plan.cells_of(chunk):
-            raise self._wrong(chunk, f"{len(lines)} records, expected {plan.cells_of(chunk)}")
-        units, left = plan.units_of(chunk), iter(lines)
-        for unit in self.stage.units[units.start : units.stop]:
-            records: dict[str, list[Record]] = {column: [] for column in plan.columns}
-            for column, repeat in plan.slots:
-                records[column].append(self._record(chunk, next(left), unit, column, repeat))
-            yield unit, records
-
-    def _record(self, chunk: int, text: bytes, unit: Any, column: str, repeat: int) -> Record:
+    def _record(self, chunk: int, text: bytes, cell: Cell, key: Key) -> Record:
         """The record of a cell. Raises `ResultsError` unless the line is that of the cell, with a value it can have."""
-        plan = self.journal.plan
-        expected = (unit.index, self.stage.digest(unit, column), column, plan.columns[column], repeat)
         try:
-            line = decode(text, plan.task, plan.stage)
-            if line is None or (line.index, *line.key) != expected:
+            line = self.journal.decode(text)
+            if line is None or (line.index, line.key) != (cell.unit.index, key):
                 received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
-                raise ValueError(f"{received} in place of unit {unit.index}, {column}")
+                raise ValueError(f"{received} in place of unit {cell.unit.index}, {cell.column}")
             if not line.record.missing:
-                self.stage.check(column, line.record.value)
+                self.stage.check(cell.column, line.record.value)
         except (ValueError, KeyError, TypeError) as error:
             raise self._wrong(chunk, str(error)) from None
         return line.record
 
     def _wrong(self, chunk: int, what: str) -> ResultsError:
-        path, noun = self.journal.part_path(chunk), self.journal.plan.unit_noun
+        path, noun = self.journal.part_path(chunk), self.plan.unit_noun
         return ResultsError(
             f"{path}: does not hold its {noun}: {what}. Remove it, and the same command makes it again."
         )

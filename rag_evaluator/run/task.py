@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,9 +85,8 @@ class Plan:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Plan":
-        """The inverse of `to_json`; raises `KeyError` where something is missing."""
-        known = {"once": [], "part": {}, **data}
-        return cls(**{part.name: known[part.name] for part in fields(cls)})
+        """The inverse of `to_json`; raises `TypeError` where something is missing."""
+        return cls(**data)
 
     def holds_rows_of(self, old: "Plan") -> bool:
         """Whether every row of an older plan for the same data is one of this plan, too."""
@@ -163,6 +162,9 @@ def _difference(old: str | None, new: str | None) -> str:
     return ", ".join(f"{name} {before.get(name, 'not set')} before, {now.get(name, 'not set')} now" for name in names)
 
 
+Place = tuple[int, str, int]  # of a cell in its stage: index of the unit, column, number of the repetition
+
+
 @dataclass(frozen=True)
 class Record:
     """What became of a cell.
@@ -190,3 +192,7 @@ class Cell(NamedTuple):
     unit: Any  # the stage's own kind of unit
     column: str
     repeat: int = 0
+
+    @property
+    def place(self) -> Place:
+        return self.unit.index, self.column, self.repeat

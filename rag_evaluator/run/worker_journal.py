@@ -1,10 +1,9 @@
 """The journal as one worker sees it, who may write, and what a new generation takes over."""
 
 import hashlib
-import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from copy import copy
 from dataclasses import asdict, replace
@@ -21,15 +20,12 @@ from rag_evaluator.run.journal import (
     TMP,
     WORKERS,
     Journal,
-    Key,
     KnownRecords,
     Manifest,
-    encode,
     generation_folder,
     generations,
     place_of,
     read_manifest,
-    workers_of,
 )
 from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.table import Stage
@@ -45,10 +41,10 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     """
     with closing(KnownRecords(old)) as known:
         for chunk in range(stage.plan.chunks):
-            target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
-            lines = list(_kept(stage, chunk, known))
+            cells = [(cell.unit.index, key, known.find(key)) for cell, key in stage.cells(stage.plan, chunk)]
+            lines = [old.encode(index, key, record) for index, key, record in cells if record is not None]
             if lines:
-                with target.open("wb") as file:
+                with (folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl").open("wb") as file:
                     file.writelines(lines)
                     file.flush()
                     os.fsync(file.fileno())
@@ -56,17 +52,6 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
-
-
-def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
-    """The lines of a chunk's cells that are known."""
-    plan = stage.plan
-    units = plan.units_of(chunk)
-    for unit in stage.units[units.start : units.stop]:
-        for column, repeat in plan.slots:
-            key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
-            if (record := known.find(key)) is not None:
-                yield encode(plan.task, plan.stage, unit.index, key, record)
 
 
 Start = Literal["continue", "fresh", "update"]
@@ -100,9 +85,17 @@ class WorkerJournal(Journal):
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
-            old = self._read_old(start)
-            if old is None and not (start == "fresh" and self._is_used()):
-                old = self._found(Manifest(plan, stage.about, 1))
+            old: Manifest | None = None
+            try:
+                old = read_manifest(self.place) or self._found(Manifest(plan, stage.about, 1))
+            except ResultsError:  # it cannot be read
+                if start != "fresh":
+                    raise
+                if not generations(self.place) and b'"format"' not in (self.place / "manifest.json").read_bytes():
+                    raise ResultsError(
+                        f"{self.place} holds a manifest.json that this program did not write. Choose another name or "
+                        "output_dir."
+                    ) from None
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
@@ -169,12 +162,6 @@ class WorkerJournal(Journal):
         for path in (self.folder / SCORES).glob(f"{chunk:06d}.*.jsonl"):
             path.unlink(missing_ok=True)
 
-    def withdraw(self, chunk: int) -> None:
-        """Make a finished chunk unfinished; what was made in it is kept."""
-        target = self.folder / SCORES / f"{chunk:06d}.withdrawn.{self.process}.jsonl"
-        with writing(self.folder), suppress(FileNotFoundError):  # somebody else was first
-            self.part_path(chunk).rename(target)
-
     def close(self) -> None:
         """Put everything on disk; a generation that never came into force is removed."""
         for appender in self._appenders.values():
@@ -197,36 +184,11 @@ class WorkerJournal(Journal):
         note = read_finished(self)
         if note is None or not note.again or (run is not None and note.run == run):
             return False
-        for chunk in note.again:
-            self.withdraw(chunk)
+        for chunk in note.again:  # unfinished again; what was made in them is kept
+            target = self.folder / SCORES / f"{chunk:06d}.withdrawn.{self.process}.jsonl"
+            with writing(self.folder), suppress(FileNotFoundError):  # somebody else was first
+                self.part_path(chunk).rename(target)
         return True
-
-    def forget_finished(self) -> None:
-        """The result files are to be written again."""
-        with writing(self.folder):
-            (self.folder / "merged.json").unlink(missing_ok=True)
-
-    def _read_old(self, start: str) -> Manifest | None:
-        """The manifest in force. One that cannot be used is none for a run that starts over, if it is ours."""
-        try:
-            return read_manifest(self.place)
-        except ResultsError:
-            if start == "fresh" and self._is_used():
-                return None
-            raise
-
-    def _is_used(self) -> bool:
-        """Whether a run of ours has been here. Raises `ResultsError` if the folder is somebody else's."""
-        if not (self.place / "manifest.json").is_file():
-            return False
-        if generations(self.place):
-            return True
-        with suppress(OSError, ValueError):
-            if "format" in json.loads((self.place / "manifest.json").read_bytes()):
-                return True
-        raise ResultsError(
-            f"{self.place} holds a manifest.json that this program did not write. Choose another name or output_dir."
-        )
 
     def _found(self, manifest: Manifest) -> Manifest:
         """Begin a journal where there is none; the manifest of whoever was first."""
@@ -242,7 +204,7 @@ class WorkerJournal(Journal):
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
         grows = start == "continue" and only_rows and has_more_rows
-        if not grows and start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
+        if not grows and start in ("continue", "update") and not (old.is_empty and not old.workers()):
             if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
             if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
@@ -268,7 +230,7 @@ class WorkerJournal(Journal):
 
         Several workers may do so at the same time: each brings the same records, and writes the same manifest.
         """
-        if workers_of(old):
+        if old.workers():
             raise ResultsError(
                 f"{self.results}: another process is at work here on {old.plan.rows}. Wait for its end, or stop it, "
                 "and start again."

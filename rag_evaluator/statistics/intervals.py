@@ -25,6 +25,7 @@ from rag_evaluator.statistics.formulas import (
     moments,
     pseudo_squares,
 )
+from rag_evaluator.statistics.labelled import cluster_numbers
 
 
 def missing_bounds(values: ArrayLike, scale: Scale) -> tuple[float | None, float | None]:
@@ -108,28 +109,22 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
     masses = np.ones(len(numbers)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not np.all(np.isfinite(masses) & (masses >= 0)):
         raise ValueError("weights must be finite numbers of at least 0")
-    labels = range(len(numbers)) if clusters is None else clusters
-    if not len(numbers) == len(masses) == len(labels):
-        raise ValueError(f"{len(numbers)} values, {len(labels)} clusters and {len(masses)} weights do not match")
+    members = cluster_numbers(clusters, len(numbers))
+    if not len(numbers) == len(masses) == len(members):
+        raise ValueError(f"{len(numbers)} values, {len(members)} clusters and {len(masses)} weights do not match")
     places = [place for place in np.lexsort((masses, numbers)) if masses[place] > 0 and not np.isnan(numbers[place])]
     numbers, masses = numbers[places], masses[places]
     weighted = len(places) > 0 and bool(np.ptp(masses) > 0)
-    groups = None if clusters is None else _groups([labels[place] for place in places])
-    return Rows(numbers, masses if weighted else np.ones(len(places)), groups, weighted)
+    groups: dict[int, list[int]] = {}
+    for place, member in enumerate(members[places].tolist()):
+        groups.setdefault(member, []).append(place)
+    of_clusters = list(groups.values()) if len(groups) < len(places) else None
+    return Rows(numbers, masses if weighted else np.ones(len(places)), of_clusters, weighted)
 
 
 def has_one_unit(shares: Array) -> bool:
     """Whether one unit has so much of the weight that nothing is known of how much units differ."""
     return 1 / math.fsum(shares**2) < LEAST_UNITS
-
-
-def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:
-    """Places with the same label; None if no label occurs twice."""
-    groups: dict[Hashable, list[int]] = {}
-    for place, label in enumerate(labels):
-        is_alone = label is None or label != label  # NaN differs from itself
-        groups.setdefault(("row", place) if is_alone else ("label", label), []).append(place)
-    return list(groups.values()) if len(groups) < len(labels) else None
 
 
 NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
@@ -142,23 +137,7 @@ TIED = (
 PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
 
 
-class Statistic(NamedTuple):
-    """What an interval is for.
-
-    Attributes:
-        bounds: the formula.
-        points: those of its units.
-        judged, atoms: names of its method for judged scores, and for those of metrics with atoms.
-    """
-
-    bounds: Callable[[Units, Scale, float], Bounds]
-    points: Callable[[Scale], tuple[float, ...]]
-    judged: str
-    atoms: str
-
-
-MEAN = Statistic(mean_bounds, mean_points, "wilson-effective-n", "two-part-wilson-t")
-DIFFERENCE = Statistic(difference_bounds, lambda scale: (0.0,), *["student-t-pseudo-pairs"] * 2)
+OF_DIFFERENCE = (0.0,)  # the points of units of differences
 
 
 def mean_interval(
@@ -191,7 +170,8 @@ def mean_interval(
     """
     clipped = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
     rows = make_rows(clipped, clusters, weights)
-    return _estimate(rows, scale, (scale.low, scale.high), level, MEAN)
+    units, method = rows.units(mean_points(scale)), "two-part-wilson-t" if scale.atoms else "wilson-effective-n"
+    return _estimate(rows, units, scale, (scale.low, scale.high), level, mean_bounds, method)
 
 
 def difference_interval(
@@ -209,7 +189,8 @@ def difference_interval(
     `mean_interval`.
     """
     rows = _difference_rows(differences, scale, clusters, weights)
-    return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
+    units, ends = rows.units(OF_DIFFERENCE), (-scale.width, scale.width)
+    return _estimate(rows, units, scale, ends, level, difference_bounds, "student-t-pseudo-pairs")
 
 
 def tie_warning(values: ArrayLike, scale: Scale, estimate: Estimate) -> str | None:
@@ -256,7 +237,7 @@ def difference_test(
     rows = _difference_rows(differences, scale, clusters, weights)
     if not len(rows.values):
         return DifferenceTest(None, 0.0, 0.0)
-    units = rows.units(DIFFERENCE.points(scale))
+    units = rows.units(OF_DIFFERENCE)
     p = 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
     return DifferenceTest(p, float(effective_units(units.shares)), float(pseudo_squares(units, scale)))
 
@@ -287,30 +268,33 @@ def pass_rate(
     return mean_interval(passes, PASS, level, clusters)
 
 
-def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float, statistic: Statistic) -> Estimate:
+def _estimate(
+    rows: Rows,
+    units: Units,
+    scale: Scale,
+    ends: tuple[float, float],
+    level: float,
+    bounds: Callable[[Units, Scale, float], Bounds],
+    method: str,
+) -> Estimate:
+    """Estimate with the interval of a formula; `method` is its name, where it is not Student's t alone."""
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
     n = len(rows.values)
     if n == 0:
         return Estimate(0, None, None, None, None, None, None, level, NO_SCORE)
     described = partial(Estimate, n=n, mean=rows.mean, median=rows.median, std=rows.std, ci_level=level)
-    units = rows.units(statistic.points(scale))
     if has_one_unit(units.shares):
         why = ONE_WEIGHT if len(units.shares) > 1 else ONE_SCORE if n == 1 else ONE_CLUSTER
         return described(stderr=None, ci_low=ends[0], ci_high=ends[1], ci_method=why)
-    low, high, judged = statistic.bounds(units, scale, level)
-    interval = statistic.atoms if scale.atoms else statistic.judged
+    low, high, judged = bounds(units, scale, level)
+    parts = {method if judged else STUDENT: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
     return described(
         stderr=float(np.sqrt(moments(units.shares, units.values)[1])),
         ci_low=min(float(low), rows.mean),
         ci_high=max(float(high), rows.mean),
-        ci_method=_method(interval if judged else STUDENT, rows),
+        ci_method=", ".join(part for part, shown in parts.items() if shown),
     )
-
-
-def _method(name: str, rows: Rows) -> str:
-    parts = {name: True, "clustered": rows.clusters is not None, "weighted": rows.weighted}
-    return ", ".join(part for part, shown in parts.items() if shown)
 
 
 @dataclass(frozen=True)
@@ -341,31 +325,20 @@ def rerun_noise(scores: Sequence[Sequence[float | None]]) -> RerunNoise:
     Args:
         scores: the repeats of each row, in any order and number; NaN or None: missing. Rows without any are left out.
     """
-    rows = [row for row in map(_valid, scores) if row]
-    means, counts = [_mean(row) for row in rows], [len(row) for row in rows]
-    free = sum(counts) - len(rows)
-    if not free:
+    known = ([score for score in row if score is not None and not math.isnan(score)] for row in scores)
+    rows = [row for row in known if row]
+    means, counts = [math.fsum(row) / len(row) for row in rows], [len(row) for row in rows]
+    total = sum(counts)
+    if total == len(rows):
         return RerunNoise(None, None, None)
     squares = (math.fsum((score - mean) ** 2 for score in row) for row, mean in zip(rows, means, strict=True))
-    within = math.fsum(squares) / free
+    within = math.fsum(squares) / (total - len(rows))
     stderr = math.sqrt(within * math.fsum(1 / count for count in counts)) / len(rows)
     if max(means) - min(means) <= TIE:
         return RerunNoise(stderr, None, None)
-    between = _between(means, counts)
-    size = (sum(counts) - sum(count**2 for count in counts) / sum(counts)) / (len(rows) - 1)
+    pairs = list(zip(means, counts, strict=True))
+    grand = math.fsum(mean * count for mean, count in pairs) / total
+    between = math.fsum(count * (mean - grand) ** 2 for mean, count in pairs) / (len(rows) - 1)
+    size = (total - sum(count**2 for count in counts) / total) / (len(rows) - 1)
     single = (between - within) / (between + (size - 1) * within)
     return RerunNoise(stderr, single, (between - within) / between)
-
-
-def _between(means: Sequence[float], counts: Sequence[int]) -> float:
-    pairs = list(zip(means, counts, strict=True))
-    grand = math.fsum(mean * count for mean, count in pairs) / sum(counts)
-    return math.fsum(count * (mean - grand) ** 2 for mean, count in pairs) / (len(pairs) - 1)
-
-
-def _valid(row: Sequence[float | None]) -> list[float]:
-    return [score for score in row if score is not None and not math.isnan(score)]
-
-
-def _mean(row: Sequence[float]) -> float:
-    return math.fsum(row) / len(row) if row else math.nan

@@ -44,7 +44,6 @@ class LabelledRows:
 
     Attributes:
         scores, labels: 0 where there is none.
-        plain_labels: the labels, or what they were before weights moved them.
         scored, labelled: where there is one.
         strata: number of the stratum.
         probabilities: of the row, to have a label.
@@ -56,7 +55,6 @@ class LabelledRows:
 
     scores: Array
     labels: Array
-    plain_labels: Array
     scored: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
     strata: NDArray[np.int64]
@@ -96,7 +94,6 @@ def make_labelled_rows(
     probabilities: ArrayLike | None = None,
     drawn: ArrayLike | None = None,
     units: Sequence[str] | None = None,
-    plain_labels: ArrayLike | None = None,
 ) -> LabelledRows:
     """The sample of a draw; the arguments are those of `label_mean`.
 
@@ -107,8 +104,7 @@ def make_labelled_rows(
     chances = np.ones(len(judged)) if probabilities is None else np.asarray(probabilities, dtype=np.float64)
     groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
     keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
-    plain = people if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
-    if len({len(judged), len(people), len(asked), len(chances), len(groups), len(keys), len(plain)}) > 1:
+    if len({len(judged), len(people), len(asked), len(chances), len(groups), len(keys)}) > 1:
         raise ValueError("scores, labels and what is said of each row have different lengths")
     if not np.all((chances > 0) & (chances <= 1)):
         raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
@@ -129,7 +125,6 @@ def make_labelled_rows(
     return LabelledRows(
         scores=np.where(scored, judged, 0.0),
         labels=np.where(labelled, people, 0.0),
-        plain_labels=plain[order],
         scored=scored,
         labelled=labelled,
         strata=stratum,

@@ -59,7 +59,6 @@ def label_mean(
     drawn: ArrayLike | None = None,
     level: float = 0.95,
     units: Sequence[str] | None = None,
-    plain_labels: ArrayLike | None = None,
 ) -> LabelMean:
     """Mean label by PPI++ (Angelopoulos, Duchi and Zrnic 2023), for uniform, stratified and unequal draws.
 
@@ -97,14 +96,12 @@ def label_mean(
         level: nominal coverage.
         units: key of each row, or of its cluster: labels of one key are in one fold, and nothing depends on the order
             of rows. None: each row is a unit, and their order decides which fold a label is dealt to.
-        plain_labels: of all rows, by which the rarer value is counted where `labels` were moved by weights. None:
-            `labels`.
 
     Raises:
         ValueError: if lengths differ, a probability is not above 0 and at most 1, or the level is not in (0, 1).
     """
     used = scale or Scale()
-    sample = make_labelled_rows(scores, labels, used, strata, probabilities, drawn, units, plain_labels)
+    sample = make_labelled_rows(scores, labels, used, strata, probabilities, drawn, units)
     return _estimated(sample, used, used.width, level)
 
 
@@ -216,7 +213,7 @@ def _less_mean(values: Array, weights: Array, strata: NDArray[np.int64]) -> Arra
 
 def _rarer(sample: LabelledRows, rows: NDArray[np.int64]) -> int:
     """How many labels of rows with a score differ from the most common one; of labels 0 and 1, the rarer value."""
-    values = sample.plain_labels[rows][sample.scored[rows]]
+    values = sample.labels[rows][sample.scored[rows]]
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
@@ -322,14 +319,8 @@ def with_clusters(
         half = end - (estimate.label_mean or 0.0)
         return float(np.sign(half) * np.sqrt(half**2 * stretch + extra))
 
-    low, mean, high = (
-        min(max(value, scale.low), scale.high)
-        for value in (
-            estimate.label_mean + moved(estimate.ci_low),
-            estimate.label_mean,
-            estimate.label_mean + moved(estimate.ci_high),
-        )
-    )
+    moves = (moved(estimate.ci_low), 0.0, moved(estimate.ci_high))
+    low, mean, high = (min(max(estimate.label_mean + move, scale.low), scale.high) for move in moves)
     method = f"{estimate.ci_method}, clustered"
     return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean), ci_method=method)
 

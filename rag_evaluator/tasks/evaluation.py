@@ -109,7 +109,8 @@ class ScoredTable:
     def __init__(self, table: Table, stage: Stage) -> None:
         self.table, self.stage = table, stage
         self.metrics = list(table.plan.columns)
-        self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
+        engines = (note.engine for note in table.journal.notes().values())
+        self.manifest = with_engines(reported_as(table.about, stage.about), engines)
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""

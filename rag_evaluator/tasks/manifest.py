@@ -25,8 +25,7 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_finished, note_rewritten, read_finished
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
+    from rag_evaluator.prompts.loading import Prompts
 
 REPORT = "report.html"
 DESCRIBED_BY = ("config.json", "modules.json", "adapter_config.json")  # a model, of any kind
@@ -72,7 +71,7 @@ PACKAGES = (
 def describe(
     config: Config,
     signature_lines: Mapping[str, str],
-    prompts: Mapping["Key", "TracedPrompt"],
+    prompts: "Prompts",
     rows: int,
     metrics: Mapping[str, Any] | None = None,
     part: Mapping[str, int] | None = None,
@@ -95,7 +94,7 @@ def describe(
     }
 
 
-def _prompt_texts(prompts: Mapping["Key", "TracedPrompt"]) -> dict[str, dict[str, Any]]:
+def _prompt_texts(prompts: "Prompts") -> dict[str, dict[str, Any]]:
     """Metric -> prompt -> the text around its input, from which and from details its questions are made again."""
     texts: dict[str, dict[str, Any]] = {}
     for (metric, attribute), prompt in prompts.items():

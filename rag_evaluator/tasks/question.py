@@ -24,9 +24,9 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.loading import TracedPrompt, with_examples
+from rag_evaluator.prompts.loading import Prompts, with_examples
 from rag_evaluator.prompts.own import own_prompts
-from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
+from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.run.journal import Journal
@@ -99,7 +99,7 @@ class TaskJudge:
         self.config = config.model_copy(update={"judge": self.judge.config})
         originals = {key: prompt for key, prompt in own_prompts().items() if key[0] in (owners or [task])}
         prompts = ready_prompts(originals, config, self.judge)
-        self.prompts: Mapping[Key, TracedPrompt] = with_examples(prompts, config.judge.examples)
+        self.prompts: Prompts = with_examples(prompts, config.judge.examples)
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""

@@ -1,17 +1,13 @@
-"""Contexts ordered by pairwise comparisons: each pair asked in both orders, kept, counted; orders compared."""
+"""Items ordered by pairwise comparisons, orders compared, and measured against relevance."""
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, sigmoid
+from rag_evaluator.judge.protocol import sigmoid
 from rag_evaluator.metrics.own.retrieval import measured
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import CompareInput, CompareOutput
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
-FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 
 
 def share_of(shown_first: float, shown_last: float) -> float:
@@ -24,72 +20,6 @@ def share_of(shown_first: float, shown_last: float) -> float:
     """
     difference = shown_first - shown_last
     return 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
-
-
-class Comparisons:
-    """Answers which of two contexts is better.
-
-    Args:
-        question: the question.
-        texts: position -> context as it is shown.
-        judge: whom to ask.
-        prompt: `compare_prompt` of `sort`.
-        both_orders: show each pair in both orders, see `share_of`.
-
-    Attributes:
-        shares: pair, in the order it was first asked for -> probability that its first context is better.
-        agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
-    """
-
-    def __init__(
-        self,
-        question: str,
-        texts: Mapping[int, str],
-        judge: JudgeProtocol,
-        prompt: TracedPrompt,
-        both_orders: bool = True,
-    ) -> None:
-        self.question, self.texts, self.both_orders = question, texts, both_orders
-        self.judge, self.prompt = judge, prompt
-        self.shares: dict[tuple[int, int], float] = {}
-        self.agreeing = 0
-
-    async def prefer(self, first: int, second: int) -> float:
-        """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
-        if (first, second) in self.shares:
-            return self.shares[first, second]
-        if (second, first) in self.shares:
-            return 1 - self.shares[second, first]
-        if self.texts[first] == self.texts[second]:
-            return 0.5
-        if self.both_orders:
-            shown_first, shown_last = await asyncio.gather(self._first(first, second), self._first(second, first))
-            share = share_of(shown_first, shown_last)
-            self.agreeing += shown_first * shown_last < 0
-        else:
-            share = sigmoid(await self._first(first, second))
-        self.shares[first, second] = share
-        return share
-
-    async def _first(self, first: int, second: int) -> float:
-        """Log odds that the context shown first is chosen."""
-        shown = CompareInput(user_input=self.question, context_1=self.texts[first], context_2=self.texts[second])
-        return await log_odds(self.judge, self.prompt.to_string(shown), FIRST, SECOND)
-
-    @property
-    def calls(self) -> int:
-        """Questions to the judge, those answered without asking again included."""
-        return len(self.shares) * (2 if self.both_orders else 1)
-
-    @property
-    def agreement(self) -> float | None:
-        """Share of pairs for which both orders chose the same context, [0, 1]; None where that is not known."""
-        return self.agreeing / len(self.shares) if self.both_orders and self.shares else None
-
-    @property
-    def ties(self) -> int:
-        """Pairs in which neither context was better: they stay in the retriever's order."""
-        return sum(share == 0.5 for share in self.shares.values())
 
 
 DEFAULT_K = 10
@@ -122,9 +52,7 @@ def compare_orders(order: Sequence[int], reference: Sequence[int], k: int, top: 
     }
 
 
-def retrieval_measures(
-    order: Sequence[int], relevance: Sequence[int], names: Sequence[str], decimals: int = 4
-) -> dict[str, float | None]:
+def retrieval_measures(order: Sequence[int], relevance: Sequence[int], names: Sequence[str]) -> dict[str, float | None]:
     """Measures of `ir_measures` by name (`nDCG@10`, `P@5`, `RR`) of an order of contexts, best first.
 
     Args:
@@ -135,7 +63,7 @@ def retrieval_measures(
     """
     undefined = not any(relevance)
     return {
-        name: None if (undefined and name.startswith("nDCG")) or math.isnan(value) else round(value, decimals)
+        name: None if undefined and name.startswith("nDCG") else round(value, 4)
         for name, value in measured(order, relevance, names).items()
     }
 

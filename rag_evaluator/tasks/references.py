@@ -129,9 +129,6 @@ class Reference:
     failed: dict[str, int] = field(default_factory=dict)
     unjoined: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 class Generator:
     """Writes the reference answer to a question: groups, the tree that joins their answers, results.
@@ -311,7 +308,7 @@ class Generate(ContextStage):
         async def write(unit: Question) -> Record:
             reference = await generator(unit.question, unit.contexts).generate()
             self._save(unit, reference)
-            fields = without_question(reference.to_json())
+            fields = without_question(asdict(reference))
             if reference.ground_truth or not reference.failed:
                 return Record(fields)
             return Record(None, reference.reason, retry=True, details=fields)
@@ -340,7 +337,7 @@ class Generate(ContextStage):
             yield _with_reference(sample, next(references) if sample.index in self.chosen else None)
 
     def _save(self, unit: Question, reference: Reference) -> None:
-        write_wide_json(self._path(unit), reference.to_json())
+        write_wide_json(self._path(unit), asdict(reference))
 
     def _path(self, unit: Question) -> Path:
         return self.answers / f"GT_{self.names[unit.index]}.json"

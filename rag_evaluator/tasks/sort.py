@@ -17,9 +17,9 @@ from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
 from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.judge.cached import Window
-from rag_evaluator.judge.protocol import JudgeProtocol, probability
+from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, probability, sigmoid
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
+from rag_evaluator.prompts.own import CompareInput, CompareOutput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
@@ -35,9 +35,10 @@ from rag_evaluator.tasks.question import (
     samples_of,
     without_question,
 )
-from rag_evaluator.tasks.ranking import STRATEGIES, Comparisons, compare_orders, retrieval_measures
+from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures, share_of
 
 HOLDS_ANSWER, HOLDS_NONE = FilterOutput(verdict=1), FilterOutput(verdict=0)
+FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 NO_QUESTION = "there is no question"
 NO_CONTEXTS = "there is no context"
 NO_GOOD = "the judge finds the answer in no context"
@@ -64,8 +65,13 @@ class Sorter:
     Args:
         judge: whom to ask.
         prompts: those of `sort`, as `load_prompts(["sort"], ...)` gives them.
-        options: how.
+        options: how; `both_orders` shows each pair in both orders, see `share_of`.
         question, contexts: of one row.
+
+    Attributes:
+        pieces: of each context; more than one where it is too long. The comparisons show that of `shown`.
+        shares: pair, in the order it was first asked for -> probability that its first context is better.
+        agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
     """
 
     def __init__(
@@ -80,12 +86,13 @@ class Sorter:
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
         self.question, self.contexts = question, list(contexts)
         self.filled = [index for index, text in enumerate(contexts) if not is_blank(text)]
-        self.pieces: dict[int, list[str]] = {}  # of each context; more than one where it is too long
-        self.shown: dict[int, int] = {}  # which piece the comparisons show
+        self.pieces: dict[int, list[str]] = {}
+        self.shown: dict[int, int] = {}
         self.verdicts: list[float] | None = None
         self.good: list[int] | None = None
         self.sorted: list[int] | None = None
-        self.comparisons: Comparisons | None = None
+        self.shares: dict[tuple[int, int], float] = {}
+        self.agreeing = 0
         self.reasons: dict[str, str] = {}
 
     async def sort(self) -> Ranking:
@@ -104,9 +111,7 @@ class Sorter:
         items = self.filled
         if self.options.fast:
             items = self.good = await self._filter()
-        texts = {index: self.pieces[index][self.shown[index]] for index in items}
-        self.comparisons = Comparisons(self.question, texts, self.judge, self.compare_prompt, self.options.both_orders)
-        order = await STRATEGIES[self.options.strategy](items, self.comparisons.prefer)
+        order = await STRATEGIES[self.options.strategy](items, self._prefer)
         empty = set(range(len(self.contexts))) - set(self.filled)
         self.sorted = order if self.options.fast else [*order, *sorted(empty)]
 
@@ -136,18 +141,35 @@ class Sorter:
         self.verdicts = [known.get(index, 0.0) for index in range(len(self.contexts))]
         return [index for index in self.filled if known[index] > 0.5]
 
-    @property
-    def cut(self) -> dict[str, dict[str, int]]:
-        """Contexts of which the comparisons show one piece only, and which."""
-        return {
-            str(index): {"pieces": len(parts), "shown": self.shown[index]}
-            for index, parts in self.pieces.items()
-            if len(parts) > 1
-        }
+    async def _prefer(self, first: int, second: int) -> float:
+        """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
+        if (first, second) in self.shares:
+            return self.shares[first, second]
+        if (second, first) in self.shares:
+            return 1 - self.shares[second, first]
+        if self._text(first) == self._text(second):
+            return 0.5
+        if self.options.both_orders:
+            shown_first, shown_last = await asyncio.gather(self._first(first, second), self._first(second, first))
+            share = share_of(shown_first, shown_last)
+            self.agreeing += shown_first * shown_last < 0
+        else:
+            share = sigmoid(await self._first(first, second))
+        self.shares[first, second] = share
+        return share
+
+    async def _first(self, first: int, second: int) -> float:
+        """Log odds that the context shown first is chosen."""
+        texts = {"context_1": self._text(first), "context_2": self._text(second)}
+        shown = CompareInput(user_input=self.question, **texts)
+        return await log_odds(self.judge, self.compare_prompt.to_string(shown), FIRST, SECOND)
+
+    def _text(self, index: int) -> str:
+        return self.pieces[index][self.shown[index]]
 
     def fields(self) -> dict[str, Any]:
         """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
-        options, made = self.options, self.comparisons
+        options, pairs = self.options, len(self.shares)
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)
         k = agreement.pop("k")
@@ -156,7 +178,6 @@ class Sorter:
         good = set(self.good or [])
         relevance = [int(index in good) for index in range(len(self.contexts))]
         retriever = retrieval_measures(range(len(self.contexts)), relevance, names) if judged else dict.fromkeys(names)
-        share = made.agreement if made else None
         fields = {
             "question": self.question,
             "contexts": self.contexts,
@@ -168,11 +189,16 @@ class Sorter:
             "k": k,
             "verdicts": self.verdicts,
             "strategy": options.strategy,
-            "comparisons": len(made.shares) if made else 0,
-            "judge_calls": (made.calls if made else 0) + (sum(map(len, self.pieces.values())) if self.verdicts else 0),
-            "agreement": None if share is None else round(share, 3),
-            "ties": made.ties if made else 0,
-            "cut": self.cut,
+            "comparisons": pairs,
+            "judge_calls": pairs * (1 + options.both_orders)
+            + (sum(map(len, self.pieces.values())) if self.verdicts else 0),
+            "agreement": round(self.agreeing / pairs, 3) if options.both_orders and pairs else None,
+            "ties": sum(share == 0.5 for share in self.shares.values()),
+            "cut": {  # contexts of which the comparisons show one piece only
+                str(index): {"pieces": len(parts), "shown": self.shown[index]}
+                for index, parts in self.pieces.items()
+                if len(parts) > 1
+            },
         }
         return {**fields, "reasons": self.reasons or self._reasons(fields)}
 
@@ -327,15 +353,10 @@ def _relevance(sample: Sample) -> list[int] | None:
             f"{sample.where}: column 'relevance': expected one whole number from 0 for each of the {len(contexts)} "
             f"contexts, in their order, received {grades!r:.60}. Rename the column if it is something else."
         )
-    if _is_sorted_anew(sample):
+    scores = sample.columns.get("document_score", [])
+    if len(scores) > 1 and scores not in [json_or_text(value, is_cell=True) for value in sample.row.values()]:
         raise DatasetError(
             f"{sample.where}: column 'relevance': the contexts are sorted by score, so that it is not known which "
             "grade belongs to which. Write the lists of the row by descending score."
         )
     return list(grades)
-
-
-def _is_sorted_anew(sample: Sample) -> bool:
-    """Whether the contexts may have another order than in the row: their scores have."""
-    scores = sample.columns.get("document_score", [])
-    return len(scores) > 1 and scores not in [json_or_text(value, is_cell=True) for value in sample.row.values()]

@@ -9,8 +9,7 @@ __getattr__, __dir__, __all__ = facade(
         "evidence": "Evidence EvidencePiece Limit",
         "families": "VERIFIERS family_name languages_of",
         "lettucedetect": "prompt read",
-        "reading": "encode",
         "reranker": "RERANKERS Reranker",
-        "verifier": "Support Verifier",
+        "verifier": "Support Verifier encode",
     },
 )

@@ -1,4 +1,4 @@
-"""`VerifierSource`: the verifier of a run before it is loaded; `AsyncVerifier`: the same for metrics."""
+"""`VerifierSource`: the verifier of a run, loaded when it is needed, as metrics ask it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -28,26 +28,8 @@ class VerifierProtocol(Protocol):
         """
 
 
-class AsyncVerifier:
-    """A verifier as metrics ask it: one row at a time, in the thread that owns the models."""
-
-    def __init__(self, verifier: VerifierProtocol) -> None:
-        self._handler = BatchHandler(lambda rows: [list(verifier.supports(*row)) for row in rows], most=1)
-
-    async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
-        """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
-        request = list(contexts), list(hypotheses), question
-        supports: list[Support] = await Scheduler.current().submit(self._handler, request)
-        if len(supports) != len(hypotheses):
-            raise UndefinedScoreError(f"the verifier gave {len(supports)} of {len(hypotheses)} answers")
-        for support in supports:
-            if not isinstance(support, Support) or not 0 <= support.probability <= 1:  # NaN, too
-                raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support with a probability")
-        return supports
-
-
 class VerifierSource:
-    """A verifier before it is loaded.
+    """A verifier before it is loaded, and as metrics ask it: one row at a time, in the thread that owns the models.
 
     Args:
         verifier: a folder or hub id, a `Verifier`, or another `VerifierProtocol`; None takes the configured one.
@@ -63,7 +45,6 @@ class VerifierSource:
 
     def __init__(self, verifier: Any, config: VerifierConfig, language: str) -> None:
         self.language, self.is_object = language, not isinstance(verifier, str | Path | None)
-        self._loaded: AsyncVerifier | None = None
         if self.is_object:
             if not isinstance(verifier, VerifierProtocol):
                 raise ModelError(
@@ -95,15 +76,23 @@ class VerifierSource:
         """What its numbers depend on beside the texts, by name. Raises `ModelError`."""
         return getattr(self.model, "signature_parts", None) or {"verifier": UNNAMED}
 
-    def load(self) -> AsyncVerifier:
-        """The verifier for metrics. Raises `ModelError`."""
-        if self._loaded is None:
-            if isinstance(self.model, Verifier):
-                self.model.load()  # damaged weights end a run before its first row
-            self._loaded = AsyncVerifier(self.model)
-        return self._loaded
+    def load(self) -> "VerifierSource":
+        """The same, with its weights in memory: damaged ones end a run before its first row. Raises `ModelError`."""
+        if isinstance(self.model, Verifier):
+            self.model.load()
+        return self
 
+    async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
+        request = list(contexts), list(hypotheses), question
+        supports: list[Support] = await Scheduler.current().submit(self._handler, request)
+        if len(supports) != len(hypotheses):
+            raise UndefinedScoreError(f"the verifier gave {len(supports)} of {len(hypotheses)} answers")
+        for support in supports:
+            if not isinstance(support, Support) or not 0 <= support.probability <= 1:  # NaN, too
+                raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support with a probability")
+        return supports
 
-def verifier_of(verifier: Any, config: VerifierConfig, language: str) -> VerifierSource:
-    """The source of a verifier as users give it; a source as it is. Raises `ModelError` for what verifies nothing."""
-    return verifier if isinstance(verifier, VerifierSource) else VerifierSource(verifier, config, language)
+    @cached_property
+    def _handler(self) -> BatchHandler:
+        return BatchHandler(lambda rows: [list(self.model.supports(*row)) for row in rows], most=1)

@@ -1,21 +1,30 @@
 """`Verifier`: the probability that texts support a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers import lettucedetect
-from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, inert, probabilities
+from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rows_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
-from rag_evaluator.verifiers.families import VERIFIERS, check_language, family_name, settings_of, supported_label
+from rag_evaluator.verifiers.families import (
+    VERIFIERS,
+    Family,
+    check_language,
+    family_name,
+    settings_of,
+    supported_label,
+)
 from rag_evaluator.verifiers.loading import FolderModel, model_folder
-from rag_evaluator.verifiers.reading import READERS, Pair, encode
 
 # Any in this module: objects of transformers and torch.
 
+Pair = tuple[str, str]  # evidence, sentence
 LEAST = 32  # tokens of evidence that must fit beside a sentence
 SPARE = 4  # tokens: two texts together may have a few more than alone
 UNLIMITED = 1 << 30  # words
@@ -192,3 +201,34 @@ class Verifier(FolderModel):
         tokenizer = self._loaded[0]
         plain = [inert(tokenizer, text) for text in texts]
         return [len(ids) for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]] if plain else []
+
+
+def encode(tokenizer: Any, family: Family, pairs: Sequence[Pair]) -> list[Encoded]:
+    """What the model reads of each pair, not padded."""
+    if not pairs:
+        return []
+    plain = [(inert(tokenizer, premise), inert(tokenizer, hypothesis)) for premise, hypothesis in pairs]
+    if family.template:
+        eos = tokenizer.eos_token or tokenizer.sep_token
+        encoded = tokenizer([family.template.format(premise=a, hypothesis=b, eos=eos) for a, b in plain])
+    else:
+        encoded = tokenizer([premise for premise, _ in plain], [hypothesis for _, hypothesis in plain])
+    return rows_of(encoded, len(pairs))
+
+
+def _first_step(model: Any, inputs: dict[str, Any], tokens: Sequence[int]) -> Any:
+    """The share of the second of two tokens in a decoder's first step."""
+    import torch
+
+    shape, device = (len(inputs["input_ids"]), 1), model.device
+    start = torch.full(shape, model.config.decoder_start_token_id or 0, device=device)
+    first = model(**inputs, decoder_input_ids=start).logits[:, 0].float()
+    return first[:, tokens].softmax(-1)[:, 1]
+
+
+READERS: Mapping[str, Callable[[Family, int], Reader]] = {
+    "label": lambda _, label: lambda model, inputs: model(**inputs).logits.float().softmax(-1)[:, label],
+    "first": lambda _, label: lambda model, inputs: model(**inputs).logits[:, 0].float().softmax(-1)[:, label],
+    "tokens": lambda family, label: partial(_first_step, tokens=[family.other, label]),
+}
+"""By `Family.reads`, what gives the probability of each text of a batch; `lettucedetect.py` reads `spans`."""

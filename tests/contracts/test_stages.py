@@ -96,7 +96,7 @@ def test_a_digest_is_16_hexadecimal_digits_and_the_same_each_time(journal: Journ
 def test_kept_values_are_those_that_their_columns_can_have_and_others_are_refused(journal: Journal) -> None:
     stage, checked = stage_of(journal), 0
     for chunk in journal.published():
-        for line in journal.lines_of(journal.part_path(chunk)):
+        for _, line in journal.read_records(journal.part_path(chunk)):
             if not line.record.missing:
                 stage.check(line.key.column, line.record.value)
                 with pytest.raises(ValueError, match=r"\w"):

@@ -267,10 +267,8 @@ def test_modules_of_ragas_have_their_names(line: str) -> None:
     exec(line, {})
 
 
-def test_what_can_differ_from_an_earlier_ragas_is_said_once(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag_evaluator.ragas.evaluation._said", set())
+def test_what_can_differ_from_an_earlier_ragas_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
     judge = ScriptedJudge([])
     for _ in range(2):
         metrics = [ragas_metrics.StringPresence(), ragas_metrics.ContextEntityRecall(llm=judge)]

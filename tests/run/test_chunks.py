@@ -424,7 +424,7 @@ def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
     one, two = (WorkerJournal(results_of(config), stage_of(found), name) for name in ("one", "two"))
     assert one.publish(0, [b"{}\n"], {"made": 1})
     assert not two.publish(0, [b"{}\n"], {"made": 2})
-    assert found.read_part(0)[1]["made"] == 1
+    assert found.read_footer(0)["made"] == 1
     assert not list((results_of(config) / "journal" / "g1" / "tmp").iterdir())
 
 
@@ -440,7 +440,7 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
     (results_of(config) / "scores.csv").unlink()
     assert main([str(config)]) == 0
     assert bytes_of(results_of(config)) == before
-    assert Journal(results_of(config)).read_part(2)[1]["made"] == 8 - 3
+    assert Journal(results_of(config)).read_footer(2)["made"] == 8 - 3
 
 
 @pytest.mark.parametrize("damage", [b"{broken}\n", b"\n", b"[]\n", b'{"sample": "a", "value": 1}\n', b"\xff\n"])

@@ -4,13 +4,14 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.judge.protocol import Option
+from rag_evaluator.judge.protocol import JudgeProtocol, Option
 from rag_evaluator.metrics.metric import AGREE, DISAGREE
 from rag_evaluator.metrics.options import Mode
+from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
@@ -18,22 +19,12 @@ from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.verifiers.batches import DECIMALS, confidence
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
+from rag_evaluator.verifiers.source import VerifierSource
 from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
-
-if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Recorder
 
 CONTEXTS = "retrieved_contexts"
 ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
-
-
-class SentenceVerifier(Protocol):
-    """What is asked for the support of sentences: an `AsyncVerifier` or a `JudgeVerifier`."""
-
-    async def supports(
-        self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = ""
-    ) -> Sequence[Support]: ...
 
 
 class SupportMetric(BaseMetric):
@@ -48,15 +39,18 @@ class SupportMetric(BaseMetric):
         mode: the share of sentences that are supported; or the mean or the lowest of their probabilities.
         threshold: the probability from which a sentence counts as supported.
         evidence: whether contexts are looked at together or one by one, see `VerifierConfig`.
+
+    Attributes:
+        disagreed: whether the two orders of the judge's options had another answer for some piece and sentence.
     """
 
-    llm: "Recorder"
+    llm: Recorder
 
     def __init__(
         self,
         text: str,
         source: str,
-        verifier: SentenceVerifier | None = None,
+        verifier: VerifierSource | None = None,
         llm: Any = None,
         language: Language = LANGUAGES["english"],
         mode: Mode = "share",
@@ -79,23 +73,73 @@ class SupportMetric(BaseMetric):
         contexts = [evidence] if isinstance(evidence, str) else list(evidence)
         sentences = sentences_of(columns[self.text], self.language)
         claims = claims_of(sentences, self.text)
-        judge = None if self.verifier else JudgeVerifier(self.llm, self.prompt, self.language, self.each)
-        asked: SentenceVerifier = judge or self.verifier  # type: ignore[assignment]  # one of them is there
-        texts = [claim.text for claim in claims]
-        supports = await asked.supports(contexts, texts, user_input)
-        is_sure = judge is None or self.llm.gives_probabilities
+        texts, is_judge = [claim.text for claim in claims], self.verifier is None
+        supports = await (self.verifier.supports if self.verifier else self._judged)(contexts, texts, user_input)
+        is_sure = not is_judge or self._judge.capabilities.probabilities
         places = range(len(contexts)) if self.source == CONTEXTS else ()
         note_supports(self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure)
         count = max(support.pieces for support in supports)
         reason = f"{count} piece{'s' if count > 1 else ''} of evidence"
-        if judge is not None:
-            reason = DISAGREE if judge.disagreed else AGREE
+        if is_judge:
+            reason = DISAGREE if self.disagreed else AGREE
         probabilities = [support.probability for support in supports]
         return MetricResult(value=MODES[self.mode](probabilities, self.threshold), reason=reason)
 
+    async def _judged(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
+        """As `VerifierProtocol.supports`, by the judge: it chooses between two answers, in both orders of these.
+
+        All sentences about a piece follow the same words, which are read once.
+        """
+        self.disagreed = False
+        evidence = self._evidence(contexts, max(hypotheses, key=len), question)
+        if not evidence:
+            raise UndefinedScoreError("there is no evidence")
+        asked = itertools.product(evidence, hypotheses, ORDERS)
+        texts = [self._text(piece.text, claim, question, order) for piece, claim, order in asked]
+        shares = iter(await self.llm.achoose_all(texts, CHOICES))
+        found = [[self._probability(next(shares), next(shares)) for _ in hypotheses] for _ in evidence]
+        return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
+
+    def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
+        """That of support, from the answers in both orders of the options."""
+        yes, also = first[FIRST], second[SECOND]
+        self.disagreed |= (yes >= 0.5) != (also >= 0.5)
+        return round((yes + also) / 2, DECIMALS)
+
+    def _text(self, premise: str, claim: str, question: str, order: int) -> str:
+        options = list(option_texts(self.prompt.pack))[::order]
+        values = VerifyInput(premise=premise, user_input=question or None, hypothesis=claim, options=options)
+        text: str = self.prompt.to_string(values)
+        return text
+
+    def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
+        """The contexts in one piece, in several where the judge's window is too small for that."""
+        evidence = Evidence(contexts, self._counts, self.language, self.each)
+        pieces = evidence.pieces(Limit(UNLIMITED, UNLIMITED))
+        limit = self._room("", longest, question)
+        while limit > LEAST and any(self._room(piece.text, longest, question) < 0 for piece in pieces):
+            pieces = evidence.pieces(Limit(limit, UNLIMITED))
+            limit = int(SHORTER * limit)
+        return pieces
+
+    def _counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text; 0 where the judge does not count them."""
+        return [self._judge.count(text) if self._judge.capabilities.counts_tokens else 0 for text in texts]
+
+    def _room(self, premise: str, claim: str, question: str) -> int:
+        """Tokens that are left; much where the judge does not count them."""
+        if not self._judge.capabilities.counts_tokens:
+            return UNLIMITED
+        return self._judge.room(self._text(premise, claim, question, ORDERS[0])) - ANSWER
+
+    @property
+    def _judge(self) -> JudgeProtocol:
+        assert self.llm.judge is not None
+        return self.llm.judge
+
 
 def note_supports(
-    recorder: "Recorder",
+    recorder: Recorder,
     statements: Sequence[str],
     supports: Sequence[Support],
     threshold: float,
@@ -141,63 +185,6 @@ MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
     "min": lambda probabilities, threshold: min(probabilities),
 }
 """Mode -> the value, from the probabilities of all sentences and the threshold."""
-
-
-class JudgeVerifier:
-    """The judge as a verifier: it chooses between two answers, and is asked in both orders of these.
-
-    Args:
-        llm: records what is asked.
-        prompt: the question in the language of the run.
-        each: look at each context alone.
-
-    Attributes:
-        disagreed: whether the two orders had another answer for some piece and sentence.
-    """
-
-    def __init__(self, llm: "Recorder", prompt: Any, language: Language, each: bool = False) -> None:  # Any: ragas'
-        self.llm, self.prompt, self.language, self.each = llm, prompt, language, each
-        self.options = option_texts(prompt.pack)
-        self.disagreed = False
-
-    async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
-        """As `VerifierProtocol.supports`. All sentences about a piece follow the same words, which are read once."""
-        evidence = self._evidence(contexts, max(hypotheses, key=len), question)
-        if not evidence:
-            raise UndefinedScoreError("there is no evidence")
-        asked = itertools.product(evidence, hypotheses, ORDERS)
-        texts = [self._text(piece.text, claim, question, order) for piece, claim, order in asked]
-        shares = iter(await self.llm.achoose_all(texts, CHOICES))
-        found = [[self._probability(next(shares), next(shares)) for _ in hypotheses] for _ in evidence]
-        return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
-
-    def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
-        """That of support, from the answers in both orders of the options."""
-        yes, also = first[FIRST], second[SECOND]
-        self.disagreed |= (yes >= 0.5) != (also >= 0.5)
-        return round((yes + also) / 2, DECIMALS)
-
-    def _text(self, premise: str, claim: str, question: str, order: int) -> str:
-        options = list(self.options)[::order]
-        values = VerifyInput(premise=premise, user_input=question or None, hypothesis=claim, options=options)
-        text: str = self.prompt.to_string(values)
-        return text
-
-    def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
-        """The contexts in one piece, in several where the judge's window is too small for that."""
-        evidence = Evidence(contexts, self.llm.counts, self.language, self.each)
-        pieces = evidence.pieces(Limit(UNLIMITED, UNLIMITED))
-        limit = self._room("", longest, question)
-        while limit > LEAST and any(self._room(piece.text, longest, question) < 0 for piece in pieces):
-            pieces = evidence.pieces(Limit(limit, UNLIMITED))
-            limit = int(SHORTER * limit)
-        return pieces
-
-    def _room(self, premise: str, claim: str, question: str) -> int:
-        """Tokens that are left; much where nobody knows."""
-        room = self.llm.room(self._text(premise, claim, question, ORDERS[0]))
-        return UNLIMITED if room is None else room - ANSWER
-
 
 ORDERS = (1, -1)  # of the options: as in the prompt, and exchanged
 CHOICES = (Option(VerifyOutput(choice=1)), Option(VerifyOutput(choice=2)))

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
+from rag_evaluator.models.ragas_library import BaseMetric, InstructorBaseRagasLLM, MetricResult
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
     AnswerableInput,
@@ -23,9 +23,6 @@ from rag_evaluator.prompts.own import (
 )
 from rag_evaluator.prompts.pack import as_shown
 
-if TYPE_CHECKING:
-    from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
-
 HELPFUL, INSUFFICIENT = "sentences help", "insufficient information"
 
 
@@ -40,9 +37,9 @@ class ContextRelevancy(BaseMetric):
         language: of the contexts: it decides where a sentence ends.
     """
 
-    llm: "InstructorBaseRagasLLM"
+    llm: InstructorBaseRagasLLM
 
-    def __init__(self, llm: "InstructorBaseRagasLLM", language: Language = LANGUAGES["english"]) -> None:
+    def __init__(self, llm: InstructorBaseRagasLLM, language: Language = LANGUAGES["english"]) -> None:
         self.llm, self.language = llm, language
         self.prompt = OwnPrompt("context_relevancy", "prompt")
         super().__init__(name="context_relevancy")
@@ -100,9 +97,9 @@ class AnswerRubric(BaseMetric):
         llm: a judge as ragas sees one.
     """
 
-    llm: "InstructorBaseRagasLLM"
+    llm: InstructorBaseRagasLLM
 
-    def __init__(self, llm: "InstructorBaseRagasLLM") -> None:
+    def __init__(self, llm: InstructorBaseRagasLLM) -> None:
         self.llm = llm
         self.prompt = OwnPrompt("answer_rubric", "prompt")
         super().__init__(name="answer_rubric")
@@ -123,11 +120,11 @@ class RefusalCorrectness(BaseMetric):
             reference says nothing about that.
     """
 
-    llm: "InstructorBaseRagasLLM"
+    llm: InstructorBaseRagasLLM
 
     def __init__(
         self,
-        llm: "InstructorBaseRagasLLM",
+        llm: InstructorBaseRagasLLM,
         missing_reference: Literal["unknown", "unanswerable"] = "unknown",
     ) -> None:
         self.llm, self.missing_reference = llm, missing_reference

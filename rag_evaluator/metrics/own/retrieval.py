@@ -177,14 +177,6 @@ def measured(order: Sequence[int], relevance: Sequence[float], names: Collection
     return values
 
 
-def _precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
-    return sum(grade > 0 for grade in grades) / cutoff
-
-
-def _reciprocal_rank(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
-    return next(1 / rank for rank, grade in enumerate(grades, start=1) if grade)
-
-
 def _average_precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
     return _total(number / rank for number, rank in enumerate(ranks, start=1)) / sum(grade > 0 for grade in relevance)
@@ -203,8 +195,8 @@ def _total(values: Iterable[float]) -> float:
 
 
 MEASURES: Mapping[str, Callable[[Sequence[float], Sequence[float], int], float]] = {
-    "P": _precision,
-    "RR": _reciprocal_rank,
+    "P": lambda grades, relevance, cutoff: sum(grade > 0 for grade in grades) / cutoff,
+    "RR": lambda grades, relevance, cutoff: next(1 / rank for rank, grade in enumerate(grades, start=1) if grade),
     "AP": _average_precision,
     "nDCG": _ndcg,
 }
@@ -245,16 +237,13 @@ class RetrievalMetric(BaseMetric):
         Args:
             columns: those of the metric's row in `METRICS`.
         """
-        relevance = self._relevance(columns)
+        relevance = RELEVANCE[self.options.match](columns, self)
         verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
         name = self.measure.format(cutoff=max(len(verdicts), 1))
         value = measured(range(len(verdicts)), [*verdicts, *[1] * matched.count(0)], [name])[name]
         known = KNOWN if relevance.expected else UNKNOWN
         return MetricResult(value=value, reason=known if self.is_whole else None)
-
-    def _relevance(self, columns: Mapping[str, Any]) -> Relevance:
-        return RELEVANCE[self.options.match](columns, self)
 
 
 RetrievalPrecision = partial(RetrievalMetric, "P@{cutoff}")
@@ -267,7 +256,7 @@ class RetrievalRecall(RetrievalMetric):
     """The share of the reference contexts that at least one retrieved context matches."""
 
     async def ascore(self, **columns: Any) -> MetricResult:
-        matched = await self._relevance(columns).of_expected()
+        matched = await RELEVANCE[self.options.match](columns, self).of_expected()
         if not matched:
             raise ValueError("reference_contexts cannot be empty")
         return MetricResult(value=sum(matched) / len(matched))

@@ -1,24 +1,18 @@
 """ragas' metrics with verdicts of a verifier: it decides whether texts support statements, in place of the judge."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.metrics.own.grounded import SentenceVerifier, note_supports
-from rag_evaluator.models.ragas_library import (
-    BaseMetric,
-    MetricResult,
-    NLIStatementOutput,
-    collections,
-)
+from rag_evaluator.metrics.own.grounded import note_supports
+from rag_evaluator.metrics.scorer import Recorder
+from rag_evaluator.models.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import BETWEEN
-
-if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Recorder
+from rag_evaluator.verifiers.source import VerifierSource
 
 
 class Verified(BaseMetric):
@@ -32,11 +26,11 @@ class Verified(BaseMetric):
     The scorer makes a copy of a metric for each row, so that a row may keep what it needs in it.
     """
 
-    llm: "Recorder"
+    llm: Recorder
 
     def __init__(
         self,
-        verifier: SentenceVerifier,
+        verifier: VerifierSource,
         verdicts: Literal["verifier"] = "verifier",
         threshold: float = 0.5,
         **options: Any,

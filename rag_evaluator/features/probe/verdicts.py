@@ -25,6 +25,7 @@ Word = Literal[
 Expected = Literal["worse", "equal", "not better"]
 CONTINUOUS_TOLERANCE = 0.05
 CHANCE = 0.5  # the share of a judge that does not notice the change
+MOVES = {"falls": 1.0, "ties": 0.0, "rises": -1.0}
 ALPHA = 0.05  # of the tests for `weak` and `wrong way`, after Holm over all cells
 LIMITS: Mapping[str, float] = {"pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
 """Of the words: a cell with fewer pairs is `too few`; the lower end of the share of a `reliable` cell is at least this,
@@ -58,45 +59,14 @@ class Pairs:
         return self.expected != "worse"
 
 
-@dataclass(frozen=True)
-class ProbeCell:
-    """What a judge did with the pairs of one metric and one probe.
-
-    Attributes:
-        falls, ties, rises: pairs whose changed side is worse, equal, better.
-        floor: pairs whose good side has the worst score already, and whose changed side has it, too; they count nowhere
-            else. If the changed side is better the pair is a rise: leaving it out would leave out chances to rise only,
-            and even scores at random would then fall more often than they rise.
-        missing: pairs without one of the scores.
-        share: (falls + half the ties) / pairs, with its interval; of a control the share of false alarms.
-        p, p_holm: two-sided, of falls and rises being equally likely; `p_holm` after Holm over all cells. None for
-            controls and where there is no pair.
-        word: None for controls.
-        above: the share less that of the control that should stay equal, over the rows that both count, with its
-            interval; None: there is no such control. Without it a judge whose scores fall with any change of the
-            text would be one that notices faults.
-    """
-
-    falls: int
-    ties: int
-    rises: int
-    floor: int
-    missing: int
-    share: Estimate
-    p: float | None
-    p_holm: float | None
-    word: Word | None
-    above: Estimate | None
-
-
 def figures_of(estimate: Estimate) -> dict[str, Any]:
     """What `probe.json` says of a share or a difference."""
     names = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
     return {name: getattr(estimate, name) for name in names}
 
 
-def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
-    """Every cell with its figures and its word, in order.
+def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
+    """What a judge did with the pairs of each cell, in order, as `probe.json` has it. Any: JSON.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
     more than an interval on one side of one half: the paired sign-flip test of falls against rises, after Holm over all
@@ -107,6 +77,20 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
     Args:
         cells: probes and controls of all metrics. A cell without controls cannot be `reliable`.
         seed: of the test's random flips.
+
+    Returns:
+        `falls`, `ties`, `rises`: pairs whose changed side is worse, equal, better.
+        `floor`: pairs whose good side has the worst score already, and whose changed side has it, too; they count
+        nowhere else. If the changed side is better the pair is a rise: leaving it out would leave out chances to rise
+        only, and even scores at random would then fall more often than they rise.
+        `missing`: pairs without one of the scores.
+        `p`, `p_holm`: two-sided, of falls and rises being equally likely; `p_holm` after Holm over all cells. None for
+        controls and where there is no pair.
+        `word`: None for controls.
+        `share`: (falls + half the ties) / pairs, with its interval; of a control the share of false alarms.
+        `above_control`: the share less that of the control that should stay equal, over the rows that both count, with
+        its interval, where there is such a control. Without it a judge whose scores fall with any change of the text
+        would be one that notices faults.
     """
     units = [unit for pairs in cells for unit in pairs.units]
     moves = [_moves(pairs) for pairs in cells]
@@ -120,11 +104,18 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
         controls = [at for at, other in enumerate(cells) if other.is_control and other.metric == pairs.metric]
         equal = next((at for at in controls if cells[at].expected == "equal"), None)
         above = None if equal is None or pairs.is_control else _above(pairs, move, cells[equal], moves[equal])
-        falls, ties, rises = (int(np.count_nonzero(move == way)) for way in (1.0, 0.0, -1.0))
         floor = int(np.count_nonzero(_at_floor(pairs)))
-        missing = int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs)))))
-        word = None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, floor, above)
-        judged.append(ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, word, above))
+        figures: dict[str, Any] = {
+            "pairs": len(move),
+            **{name: int(np.count_nonzero(move == way)) for name, way in MOVES.items()},
+            "floor": floor,
+            "missing": int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs))))),
+            "p": p,
+            "p_holm": p_holm,
+            "word": None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, floor, above),
+            "share": figures_of(share),
+        }
+        judged.append(figures if above is None else {**figures, "above_control": figures_of(above)})
     return judged
 
 

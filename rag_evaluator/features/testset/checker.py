@@ -13,7 +13,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot
+from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
@@ -250,14 +250,12 @@ class CandidateMaker:
     """Makes candidates.
 
     Attributes:
-        useful: places of the chunks that questions are made from.
         neighbours: of the corpus.
         embed: the vector of a text.
         checker: what its candidates pass through.
     """
 
     corpus: Sequence[DocumentChunk]
-    useful: frozenset[int]
     neighbours: Neighbours
     embed: Embed
     checker: Checker
@@ -325,7 +323,7 @@ class CandidateMaker:
         left_out = {document} if PARTNERS[slot.kind] == "other document" else {*self.neighbours.documents} - {document}
         vector = self.neighbours.vectors[slot.chunk].tolist()
         near = self.neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
-        return next((place for place in near if place in self.useful), None)
+        return next((place for place in near if is_useful(self.corpus[place])), None)
 
 
 def difficulty(verdicts: dict[str, Any]) -> str | None:

@@ -185,19 +185,14 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
         who: the name of the person who reviews; None: nothing can be changed.
     """
     state = AppState(open_folders(results), who)
-    routes = [*Pages(state).routes(), *_review_routes(state)]
+    routes = Pages(state).routes()
+    if who is not None:  # the guard lets in only who has the token, from a page of this server
+        from rag_evaluator.features.app.label import LabelRoutes
+        from rag_evaluator.features.app.review import Reviews
+
+        reviews = Reviews(state, who)
+        routes += [*reviews.routes(), *LabelRoutes(reviews).routes()]
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, token, host, port, writes=who is not None)
-
-
-def _review_routes(state: AppState) -> list[BaseRoute]:
-    """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
-    if state.who is None:
-        return []
-    from rag_evaluator.features.app.label import LabelRoutes
-    from rag_evaluator.features.app.review import Reviews
-
-    reviews = Reviews(state, state.who)
-    return [*reviews.routes(), *LabelRoutes(reviews).routes()]

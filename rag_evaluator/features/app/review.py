@@ -26,11 +26,10 @@ from rag_evaluator.features.app.store import (
     corrections_of,
     flags_of,
 )
-from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
+from rag_evaluator.features.certify.sheet import DrawRecord, draws_in, read_draw
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import columns_of, row_html
 from rag_evaluator.report.table import worst_places
-from rag_evaluator.results.certificate import FOLDER, NAME
 from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
@@ -104,12 +103,10 @@ class Reviews:
 
     def draws(self, run: Run) -> dict[str, DrawRecord]:
         """The draws of the rows as they are now, by name."""
-        draws, folder = dict[str, DrawRecord](), run.folder / FOLDER
-        names = [path.stem for path in sorted(folder.glob("*.json")) if path.name != NAME]
-        data = run.data if names else ""
-        for name in names:
+        draws = dict[str, DrawRecord]()
+        for name in draws_in(run.folder):
             try:
-                draws[name] = read_draw(run.folder, name, data)
+                draws[name] = read_draw(run.folder, name, run.data)
             except ResultsError:  # of other rows, as these were changed and judged again
                 continue
         return draws

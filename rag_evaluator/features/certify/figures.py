@@ -212,7 +212,11 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
         "annotators": list(metric.ratings),
     }
     figures |= agreement_of(metric, level)
-    return figures if "reason" in figures else {**figures, "label_mean": _mean_json(metric, mean)}
+    if "reason" not in figures:
+        has_score = ~np.isnan(metric.scores)
+        judge = float(np.average(np.nan_to_num(metric.moved), weights=has_score)) if has_score.any() else None
+        figures["label_mean"] = {**asdict(mean), "judge_mean": judge}
+    return figures
 
 
 def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
@@ -237,30 +241,14 @@ def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    draw, scale = metric.draw, Scale(metric.label_scale.low, metric.label_scale.high)
-    chances = None if draw is None else np.asarray(draw.probabilities)
-    known = label_mean(
-        metric.moved,
-        metric.counting,
-        scale,
-        strata=None if draw is None else draw.strata,
-        probabilities=chances,
-        drawn=None if draw is None else metric.drawn,
-        level=level,
-        units=metric.units,
-    )
-    known = with_clusters(known, metric.moved, metric.counting, scale, metric.clusters, chances)
-    if metric.chosen != "unknown":
-        return known
-    nothing: dict[str, Any] = dict.fromkeys(FIGURES)
-    return replace(known, ci_method=NOT_DRAWN, **nothing)
-
-
-def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
-    """The estimate, and beside it the judge's own mean in the unit of the labels."""
-    counts = np.where(np.isnan(metric.scores), 0.0, 1.0)
-    judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
-    return {**asdict(mean), "judge_mean": judge}
+    scale, draw, design = Scale(metric.label_scale.low, metric.label_scale.high), metric.draw, dict[str, Any]()
+    if draw is not None:
+        design = {"strata": draw.strata, "probabilities": np.asarray(draw.probabilities), "drawn": metric.drawn}
+    values = metric.moved, metric.counting, scale
+    known = label_mean(*values, level=level, units=metric.units, **design)
+    known = with_clusters(known, *values, metric.clusters, design.get("probabilities"))
+    nothing: dict[str, Any] = {"ci_method": NOT_DRAWN, **dict.fromkeys(FIGURES)}
+    return known if metric.chosen != "unknown" else replace(known, **nothing)
 
 
 def _upright(scale: Scale, value: Value) -> Value:
@@ -271,24 +259,21 @@ def _upright(scale: Scale, value: Value) -> Value:
 def to_keep(metric: Labelled) -> KeptLabels:
     """What is kept of it for comparing runs."""
     draw = metric.draw
+    labels, scores = (np.where(np.isnan(side), None, side).tolist() for side in (metric.counting, metric.moved))
+    of_draw: dict[str, Any] = dict.fromkeys(("draw", "like", "probabilities", "strata", "drawn"))
+    if draw is not None:
+        of_draw = {name: getattr(draw, name) for name in ("like", "probabilities", "strata")}
+        of_draw |= {"draw": draw.name, "drawn": metric.drawn.tolist()}
     return KeptLabels(
         low=metric.label_scale.low,
         high=metric.label_scale.high,
         chosen=metric.chosen,
-        draw=None if draw is None else draw.name,
-        like=None if draw is None else draw.like,
-        labels=_or_none(metric.counting),
-        scores=_or_none(metric.moved),
-        probabilities=None if draw is None else draw.probabilities,
-        strata=None if draw is None else draw.strata,
-        drawn=None if draw is None else metric.drawn.tolist(),
+        labels=labels,
+        scores=scores,
         better=metric.scale.better if metric.label_scale.in_score_units else "higher",
         annotators=len(metric.ratings),
+        **of_draw,
     )
-
-
-def _or_none(values: Array) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def worst_rows(metric: Labelled, count: int) -> list[int]:

@@ -21,7 +21,7 @@ from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.certificate import FOLDER, KeptLabels, kept_labels
+from rag_evaluator.results.certificate import FOLDER, NAME, KeptLabels, kept_labels
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
@@ -51,13 +51,10 @@ class Texts:
     statements: Mapping[str, str] = field(default_factory=dict)
 
 
-def _read() -> dict[str, Texts]:
-    """Those of `texts.json`, by language."""
-    languages = json.loads(Path(__file__).with_name("texts.json").read_bytes())
-    return {language: Texts(**texts) for language, texts in languages.items()}
-
-
-TEXTS: Mapping[str, Texts] = _read()
+TEXTS: Mapping[str, Texts] = {
+    language: Texts(**texts)
+    for language, texts in json.loads(Path(__file__).with_name("texts.json").read_bytes()).items()
+}
 
 
 def _folded(text: str) -> str:
@@ -182,11 +179,14 @@ def draw_path(results: Path, name: str) -> Path:
     return results / FOLDER / f"{name}.json"
 
 
-def write_draw(results: Path, record: DrawRecord) -> Path:
+def draws_in(results: Path) -> list[str]:
+    """The names of all draws of a run."""
+    return [path.stem for path in sorted((results / FOLDER).glob("*.json")) if path.name != NAME]
+
+
+def write_draw(results: Path, record: DrawRecord) -> None:
     """Keep a draw. A draw has its name from its content, so that nothing else is overwritten."""
-    path = draw_path(results, record.name)
-    write_json(path, asdict(record))
-    return path
+    write_json(draw_path(results, record.name), asdict(record))
 
 
 def read_draw(results: Path, name: str, data: str) -> DrawRecord:

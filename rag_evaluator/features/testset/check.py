@@ -62,8 +62,7 @@ class RowUnit:
         columns = self.sample.columns
         kind = UNANSWERABLE if columns.get("answerable") is False else "single_fact"
         contexts: list[str] = next((columns[name] for name in CONTEXTS if self.sample.has(name)), [])
-        answer = str(columns.get("reference", "")).strip()
-        return Candidate(kind, columns["user_input"].strip(), answer, (), tuple(contexts))
+        return Candidate(kind, columns["user_input"].strip(), str(columns.get("reference", "")).strip(), contexts)
 
 
 class TestsetCheck(QuestionStage):

@@ -266,7 +266,7 @@ class CandidateMaker:
         if partner is None and slot.kind in PARTNERS:
             return Record(None, NO_PARTNER[PARTNERS[slot.kind]])
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
-        contexts = tuple(self.corpus[place].text for place in chunks)
+        contexts = [self.corpus[place].text for place in chunks]
         try:
             made = await self.checker.made(slot.kind, contexts)
         except JudgementError as error:
@@ -274,11 +274,10 @@ class CandidateMaker:
         question, answer = made.question.strip(), made.answer.strip()
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
-        vector = tuple(await self.embed(question))
+        vector = await self.embed(question)
         documents_of_answer = {self.corpus[place].document for place in chunks}
         others = self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks, documents_of_answer)
-        distractors = tuple(self.corpus[place].text for place in others)
-        candidate = Candidate(slot.kind, question, answer, chunks, contexts, distractors, vector)
+        candidate = Candidate(slot.kind, question, answer, contexts, [self.corpus[place].text for place in others])
         is_kept, verdicts = await self.checker.verdicts(candidate)
         return Record(
             {
@@ -289,17 +288,16 @@ class CandidateMaker:
                 "keep": is_kept,
                 "verdicts": verdicts,
                 "difficulty": difficulty(verdicts),
-                "correct": await self._correct(candidate) if is_kept else None,
-                "vector": [round(number, DECIMALS) for number in candidate.vector],
+                "correct": await self._correct(candidate, chunks, vector) if is_kept else None,
+                "vector": [round(number, DECIMALS) for number in vector],
             }
         )
 
-    async def _correct(self, candidate: Candidate) -> dict[str, Any]:
+    async def _correct(self, candidate: Candidate, chunks: Sequence[int], vector: Sequence[float]) -> dict[str, Any]:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
         if not candidate.is_answerable:
             return {"pool": 0, "chunks": [], "support": {}}
-        near = self.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
-        pool = [*candidate.chunks, *near]
+        pool = [*chunks, *self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks)]
 
         async def support(place: int) -> float | None:
             try:
@@ -311,7 +309,7 @@ class CandidateMaker:
         supporting = {place for place, share in shares.items() if share is not None and share > LIKELY}
         return {
             "pool": len(pool),
-            "chunks": sorted(supporting or candidate.chunks),
+            "chunks": sorted(supporting or chunks),
             "support": {str(place): share for place, share in shares.items()},
         }
 

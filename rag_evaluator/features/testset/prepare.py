@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -163,19 +163,15 @@ class Candidate:
     Attributes:
         kind: a key of `SHARES`.
         question, answer: texts without blanks around them.
-        chunks: places in the corpus of what it was made from.
-        contexts: their texts.
+        contexts: what it was made from.
         distractors: texts of the chunks of other documents that are nearest to the question, the nearest first.
-        vector: of the question.
     """
 
     kind: str
     question: str
     answer: str
-    chunks: tuple[int, ...]
-    contexts: tuple[str, ...]
-    distractors: tuple[str, ...] = ()
-    vector: tuple[float, ...] = field(repr=False, default=())
+    contexts: Sequence[str]
+    distractors: Sequence[str] = ()
 
     @property
     def is_answerable(self) -> bool:

@@ -16,7 +16,6 @@ from starlette.staticfiles import StaticFiles
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
-    FOLDERS,
     BadRequest,
     Guard,
     address,
@@ -41,6 +40,7 @@ from rag_evaluator.results.run import Run
 FIRST_ROWS = 2000  # rows that are read without an index, which takes seconds to make
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
+ASSETS: list[str | tuple[str, str]] = [("rag_evaluator.report", "assets"), (str(__package__), "assets")]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Pages:
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
             Route("/compare", self.compare),
-            Mount("/assets", StaticFiles(packages=FOLDERS, follow_symlink=True)),
+            Mount("/assets", StaticFiles(packages=ASSETS, follow_symlink=True)),
             Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.figures),
             Route("/api/rows/{path:path}", self.rows),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,7 +145,7 @@ class LabelRoutes:
         return [
             Route("/label/{path:path}", self.page),
             Route("/api/label/item/{path:path}", self.item),
-            Route("/api/label/record/{path:path}", self.record, methods=["POST"]),
+            Route("/api/label/record/{path:path}", partial(keep_sent, self.keep), methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
@@ -211,15 +212,13 @@ class LabelRoutes:
         items, labels = items_of(draw.rows, judged, details), given_labels(store, name, self.reviews.who, run.digests)
         return DrawQuestions(run, store, name, per, items, labels)
 
-    async def record(self, request: Request) -> Response:
+    def keep(self, path: str, values: Json) -> None:
         """Keep a label, or the end of a draw, in `reviews.jsonl` and in the table of labels."""
-        return await keep_sent(request, self._keep)
-
-    def _keep(self, request: Request, values: Json) -> ReviewRecord:
-        asked, path = self._questions(request.path_params["path"], values), request.path_params["path"]
+        asked = self._questions(path, values)
         known: dict[str, Any] = {"row": None, "sample": None, "field": "", "before": None, "after": None}
         if values.get("close") is True:
-            return asked.store.add(self.reviews.record(path, {**known, "kind": "close", "draw": asked.draw}))
+            asked.store.add(self.reviews.record(path, {**known, "kind": "close", "draw": asked.draw}))
+            return
         place = values.get("place")
         if type(place) is not int or not 0 <= place < len(asked.items):
             raise BadRequest("there is no such question.")
@@ -232,6 +231,5 @@ class LabelRoutes:
             raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
         known |= {"row": item.row, "sample": sample, "field": item.metric, "before": asked.labels.get(item)}
         label = {"kind": "label", "after": after, "statement": item.statement, "draw": asked.draw}
-        record = asked.store.add(self.reviews.record(path, {**known, **label}))
+        asked.store.add(self.reviews.record(path, {**known, **label}))
         write_label_table(asked.store, asked.draw, self.reviews.who, asked.run.digests)
-        return record

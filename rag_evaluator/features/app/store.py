@@ -198,9 +198,7 @@ class ReviewStore:
 
     def is_closed(self, draw: str | None, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""
-        with self._thread:
-            self._refresh()
-            return draw is not None and ("close", None, None, "", None, draw, by) in self._last
+        return any((record.kind, record.draw, record.by) == ("close", draw, by) for record in self.records())
 
     def _append(self, record: ReviewRecord) -> None:
         is_new = not self.path.exists()

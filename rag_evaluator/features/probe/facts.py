@@ -82,11 +82,6 @@ def is_claim(sentence: str) -> bool:
     return not DENIAL.search(sentence) and not sentence.rstrip(' "”»“)').endswith(("?", "？", "؟"))
 
 
-def is_noun(word: str, before: str) -> bool:
-    """Whether a capitalised German word is a noun: it looks like one, or an article comes before it."""
-    return before.lower() in ARTICLES or bool(NOUN.match(word) or ADJECTIVE.match(before))
-
-
 EVASIVE: Mapping[str, str] = {
     "arabic": "هذا سؤال مهم، ولا يمكن الإجابة عنه بشكل عام لأن الأمر يعتمد على عوامل كثيرة.",
     "chinese": "这是一个有意思的问题，很难一概而论，要看具体情况而定。",
@@ -272,7 +267,7 @@ class Names:
             elif position or not self._is_cased:
                 self._capital.add(word)
                 self._pairs.add((before, word))
-                if self._has_nouns and is_noun(word, before):
+                if self._has_nouns and (before.lower() in ARTICLES or NOUN.match(word) or ADJECTIVE.match(before)):
                     self._nouns.add(word)
             before = word if position else ""
 

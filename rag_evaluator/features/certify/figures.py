@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
-from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.features.certify.coefficients import Coefficient, pairs_of
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.formulas import Array, Estimate, Scale
 from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters
 
 MOST_GRADES = 101
@@ -84,7 +84,7 @@ def scale_of_labels(
 
     Raises `DatasetError` for a label outside of it, or for a word among grades.
     """
-    given = [label for label in labels if label.statement is None and label.value == label.value]
+    given = [label for label in labels if label.statement is None]
     values = {label.value for label in given}
     if metric not in declared and values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
         return BINARY
@@ -118,7 +118,7 @@ NOT_DRAWN = (
 
 def ratings_of(labels: Sequence[Label], rows: int) -> dict[str, Array]:
     """Annotator -> what each row of a run got; NaN: no label. Labels of statements are left out."""
-    whole = [label for label in labels if label.statement is None and label.value == label.value]
+    whole = [label for label in labels if label.statement is None]
     ratings = {name: np.full(rows, np.nan) for name in sorted({label.annotator for label in whole})}
     for label in whole:
         ratings[label.annotator][label.row] = label.value
@@ -232,11 +232,18 @@ def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
     if metric.compared < LEAST:
         return {**figures, "reason": verdict["reason"]}
     if is_graded:
-        return {**figures, "graded": asdict(graded_agreement(rows, metric.label_scale.grades, level))}
+        return {**figures, "graded": _json(graded_agreement(rows, metric.label_scale.grades, level))}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = binary_agreement(rows, limit, level)
-    threshold = None if binary.threshold is None else _upright(metric.scale, binary.threshold)
-    return {**figures, "binary": {**asdict(binary), "threshold": threshold}}
+    binary = _json(binary_agreement(rows, limit, level))
+    if binary["threshold"] is not None:
+        binary["threshold"] = _upright(metric.scale, binary["threshold"])
+    return {**figures, "binary": binary}
+
+
+def _json(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: asdict(value) if isinstance(value, Coefficient | Estimate) else value for name, value in figures.items()
+    }
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
@@ -259,7 +266,9 @@ def _upright(scale: Scale, value: Value) -> Value:
 def to_keep(metric: Labelled) -> KeptLabels:
     """What is kept of it for comparing runs."""
     draw = metric.draw
-    labels, scores = (np.where(np.isnan(side), None, side).tolist() for side in (metric.counting, metric.moved))
+    labels, scores = (
+        [None if math.isnan(value) else value for value in side.tolist()] for side in (metric.counting, metric.moved)
+    )
     of_draw: dict[str, Any] = dict.fromkeys(("draw", "like", "probabilities", "strata", "drawn"))
     if draw is not None:
         of_draw = {name: getattr(draw, name) for name in ("like", "probabilities", "strata")}

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
@@ -76,12 +75,10 @@ def is_word(cell: Any) -> bool:
 
 
 def label_of(cell: Any) -> float:
-    """The number of a cell: 1 for a word that accepts, 0 for one that rejects, NaN for a blank. Any: JSON.
+    """The number of a cell that is not blank: 1 for a word that accepts, 0 for one that rejects. Any: JSON.
 
     Raises `ValueError` for anything else.
     """
-    if is_blank(cell):
-        return math.nan
     if not isinstance(cell, str | int | float):
         raise ValueError("neither a number nor a word")
     number = NUMBERS[_folded(cell)] if isinstance(cell, str) and is_word(cell) else float(cell)
@@ -170,9 +167,7 @@ class DrawRecord:
 
     def drawn(self) -> NDArray[np.bool_]:
         """Whether each row was drawn."""
-        mask = np.zeros(len(self.probabilities), dtype=np.bool_)
-        mask[list(self.rows)] = True
-        return mask
+        return np.isin(np.arange(len(self.probabilities)), self.rows)
 
 
 def draw_path(results: Path, name: str) -> Path:

@@ -1,8 +1,7 @@
 """Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,25 +26,13 @@ Made = Sequence[tuple[Slot, Record]]  # what became of each slot
 Fields = Mapping[str, Any]  # of a candidate, as `CandidateMaker.make` gives them. Any: JSON
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What was chosen.
-
-    Attributes:
-        chosen: places of slots, in order.
-        duplicates: place -> place of the question that it repeats.
-        survivors: kept by all filters, chosen or not.
-    """
-
-    chosen: Sequence[int]
-    duplicates: Mapping[int, int]
-    survivors: int
-
-
-def select(made: Made, settings: TestsetConfig) -> Selection:
+def select(made: Made, settings: TestsetConfig) -> tuple[list[int], dict[int, int]]:
     """Choose at most `settings.size` of the candidates that all filters keep.
 
     Kinds get their shares; what a kind lacks is filled with the others.
+
+    Returns:
+        The places of those that were chosen, in order; and place -> place of the question that it repeats.
     """
     kept = {slot.index: record.value for slot, record in made if not record.missing and record.value["keep"]}
     duplicates = duplicates_of(kept) if DUPLICATE in settings.filters else {}
@@ -59,7 +46,7 @@ def select(made: Made, settings: TestsetConfig) -> Selection:
         if len(chosen) == min(settings.size, survivors):
             break
         chosen.append((queues[kind] or max(queues.values(), key=len)).pop(0))
-    return Selection(sorted(chosen), duplicates, survivors)
+    return sorted(chosen), duplicates
 
 
 def duplicates_of(kept: Mapping[int, Fields]) -> dict[int, int]:
@@ -110,9 +97,9 @@ def why(candidate: Record, repeats: int | None) -> tuple[str | None, str | None]
 Row = dict[str, Any]  # JSON
 
 
-def rows_of(made: Made, selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
+def rows_of(made: Made, chosen: Sequence[int], corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
-    for index in selection.chosen:
+    for index in chosen:
         fields = made[index][1].value
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
         yield {
@@ -134,11 +121,12 @@ def place_of(chunk: DocumentChunk) -> Row:
     return {"document": chunk.document, "start": chunk.start, "end": chunk.end, "headings": list(chunk.headings)}
 
 
-def details_of(made: Made, selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
+def details_of(
+    made: Made, chosen: Collection[int], duplicates: Mapping[int, int], corpus: Sequence[DocumentChunk]
+) -> Iterator[Row]:
     """Every candidate with its verdicts, and what became of it."""
-    chosen = set(selection.chosen)
     for slot, candidate in made:
-        repeats = selection.duplicates.get(slot.index)
+        repeats = duplicates.get(slot.index)
         step, reason = why(candidate, repeats)
         fields = dict(candidate.value or {})
         fields.pop("vector", None)
@@ -154,7 +142,7 @@ def details_of(made: Made, selection: Selection, corpus: Sequence[DocumentChunk]
         }
 
 
-def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: int) -> Row:
+def summary_of(details: Sequence[Row], corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
     chosen = [candidate for candidate in details if candidate["chosen"]]
     used = {place["document"] for candidate in chosen for place in candidate["made_from"]}
@@ -167,7 +155,7 @@ def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: i
     return {
         "wanted": wanted,
         "chosen": len(chosen),
-        "survived": survivors,
+        "survived": sum(candidate["left_out_by"] is None for candidate in details),
         "candidates": len(details),
         "left_out": {step: dict(counter.most_common()) for step, counter in left_out.items()},
         "kinds": dict(kinds.most_common()),

@@ -80,13 +80,13 @@ class Testset(QuestionStage):
 
     def write(self, table: Table, folder: Path) -> None:
         settings, made = self.settings, [(slot, records[COLUMN][0]) for slot, records in table]
-        selection = select(made, settings)
-        write_lines(folder / ROWS, rows_of(made, selection, self.corpus.chunks))
-        details = list(details_of(made, selection, self.corpus.chunks))
+        chosen, duplicates = select(made, settings)
+        write_lines(folder / ROWS, rows_of(made, chosen, self.corpus.chunks))
+        details = list(details_of(made, set(chosen), duplicates, self.corpus.chunks))
         write_lines(folder / QUESTIONS, details)
         write_wide_json(folder / MANIFEST, _of_size(as_written(table.about), settings.size))
         chosen_by = settings.model_dump(mode="json", include={"size", "kinds", "filters"})
-        summary = summary_of(details, selection.survivors, self.corpus, settings.size)
+        summary = summary_of(details, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": chosen_by})
 
 

@@ -97,10 +97,10 @@ class Reviews:
         except IndexError:
             raise NotThere(str(row)) from None
 
-    def record(self, path: str, values: Mapping[str, Any]) -> ReviewRecord:
+    def record(self, path: str, **values: Any) -> ReviewRecord:
         """A record of this person, as it can be kept. Raises `ReviewError`."""
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return checked(ReviewRecord(**{"id": uuid4().hex, "run": path, "at": now, "by": self.who, **values}))
+        return checked(ReviewRecord(id=uuid4().hex, run=path, at=now, by=self.who, **values))
 
     def draws(self, run: Run) -> dict[str, DrawRecord]:
         """The draws of the rows as they are now, by name."""
@@ -154,7 +154,7 @@ class Reviews:
 
     def keep(self, path: str, values: Mapping[str, Any]) -> None:
         """Keep a flag or a correction."""
-        run, record = self.run(path), self.record(path, {name: values.get(name) for name in SENT})
+        run, record = self.run(path), self.record(path, **{name: values.get(name) for name in SENT})
         if record.kind not in ("flag", "correct") or record.row is None:
             raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
         if record.sample != self.sample(run, record.row):

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -58,6 +59,41 @@ class Pairs:
     def is_control(self) -> bool:
         return self.expected != "worse"
 
+    @cached_property
+    def sides(self) -> Array:
+        """*Shape:* (good and changed, pairs)."""
+        return np.asarray([self.good, self.changed], dtype=np.float64)
+
+    @cached_property
+    def most(self) -> float:
+        """The greatest change that is none."""
+        rounding = 0.0 if self.scale.kind == "judged" else CONTINUOUS_TOLERANCE
+        return TIE + (rounding if self.tolerance is None else self.tolerance)
+
+    @cached_property
+    def at_floor(self) -> NDArray[np.bool_]:
+        """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
+        worst = self.scale.low if self.scale.better == "higher" else self.scale.high
+        near = np.abs(self.sides - worst) <= self.most
+        return np.asarray(near.all(axis=0) & (not self.is_control))
+
+    @cached_property
+    def moves(self) -> Array:
+        """1 for a fall, 0 for a tie, -1 for a rise, NaN for a pair that does not count."""
+        good, changed = self.sides
+        falls = good - changed if self.scale.better == "higher" else changed - good
+        moves = np.where(np.abs(falls) <= self.most, 0.0, np.sign(falls))
+        return np.where(np.isnan(falls) | self.at_floor, np.nan, moves)
+
+    @cached_property
+    def share(self) -> Estimate:
+        """Of the pairs whose changed side is worse, half the ties included; of a control that of false alarms."""
+        values = (1 + self.moves) / 2
+        if self.is_control:
+            alarm = self.moves < 0 if self.expected == "not better" else self.moves != 0
+            values = np.where(np.isnan(self.moves), np.nan, alarm)
+        return mean_interval(values, PASS, clusters=self.units)
+
 
 def figures_of(estimate: Estimate) -> dict[str, Any]:
     """What `probe.json` says of a share or a difference."""
@@ -93,42 +129,36 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
         would be one that notices faults.
     """
     units = [unit for pairs in cells for unit in pairs.units]
-    moves = [_moves(pairs) for pairs in cells]
-    shares = [_share(pairs, move) for pairs, move in zip(cells, moves, strict=True)]
     p_values = [
-        None if pairs.is_control else sign_flip_p_value(move, pairs.units, seed, among=units)
-        for pairs, move in zip(cells, moves, strict=True)
+        None if pairs.is_control else sign_flip_p_value(pairs.moves, pairs.units, seed, among=units) for pairs in cells
     ]
     judged = []
-    for pairs, move, share, p, p_holm in zip(cells, moves, shares, p_values, holm(p_values), strict=True):
-        controls = [at for at, other in enumerate(cells) if other.is_control and other.metric == pairs.metric]
-        equal = next((at for at in controls if cells[at].expected == "equal"), None)
-        above = None if equal is None or pairs.is_control else _above(pairs, move, cells[equal], moves[equal])
-        floor = int(np.count_nonzero(_at_floor(pairs)))
+    for pairs, p, p_holm in zip(cells, p_values, holm(p_values), strict=True):
+        controls = [other for other in cells if other.is_control and other.metric == pairs.metric]
+        equal = next((control for control in controls if control.expected == "equal"), None)
+        above = None if equal is None or pairs.is_control else _above(pairs, equal)
         figures: dict[str, Any] = {
-            "pairs": len(move),
-            **{name: int(np.count_nonzero(move == way)) for name, way in MOVES.items()},
-            "floor": floor,
-            "missing": int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs))))),
+            "pairs": len(pairs.units),
+            **{name: int(np.count_nonzero(pairs.moves == way)) for name, way in MOVES.items()},
+            "floor": int(np.count_nonzero(pairs.at_floor)),
+            "missing": int(np.count_nonzero(np.isnan(pairs.sides).any(axis=0))),
             "p": p,
             "p_holm": p_holm,
-            "word": None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, floor, above),
-            "share": figures_of(share),
+            "word": None if pairs.is_control else _word(pairs, controls, p_holm, above),
+            "share": figures_of(pairs.share),
         }
         judged.append(figures if above is None else {**figures, "above_control": figures_of(above)})
     return judged
 
 
-def _word(
-    share: Estimate, alarms: Sequence[Estimate], p_holm: float | None, floor: int, above: Estimate | None
-) -> Word:
-    """The first word that fits, in the order of `Word`; `alarms` are the shares of the controls."""
-    low, high = share.ci_low, share.ci_high
-    if not share.n and floor >= LIMITS["pairs"]:
+def _word(pairs: Pairs, controls: Sequence[Pairs], p_holm: float | None, above: Estimate | None) -> Word:
+    """The first word that fits, in the order of `Word`."""
+    counted, low, high = pairs.share.n, pairs.share.ci_low, pairs.share.ci_high
+    if not counted and np.count_nonzero(pairs.at_floor) >= LIMITS["pairs"]:
         return "always worst"
-    if low is None or high is None or share.n < LIMITS["pairs"]:
+    if low is None or high is None or counted < LIMITS["pairs"]:
         return "too few"
-    highs = [control.ci_high for control in alarms]
+    highs = [control.share.ci_high for control in controls]
     is_quiet = bool(highs) and all(end is not None and end <= LIMITS["false_alarms"] for end in highs)
     is_notable = p_holm is not None and p_holm <= ALPHA
     is_above = above is None or not above.n or (above.ci_low is not None and above.ci_low > 0)
@@ -142,43 +172,10 @@ def _word(
     return next((name for name, fits in rules.items() if fits), "undecided")
 
 
-def _moves(pairs: Pairs) -> Array:
-    """1 for a fall, 0 for a tie, -1 for a rise, NaN for a pair that does not count."""
-    good, changed = _sides(pairs)
-    falls = good - changed if pairs.scale.better == "higher" else changed - good
-    moves = np.where(np.abs(falls) <= _tolerance(pairs), 0.0, np.sign(falls))
-    return np.where(np.isnan(falls) | _at_floor(pairs), np.nan, moves)
-
-
-def _sides(pairs: Pairs) -> tuple[Array, Array]:
-    return np.asarray(pairs.good, dtype=np.float64), np.asarray(pairs.changed, dtype=np.float64)
-
-
-def _tolerance(pairs: Pairs) -> float:
-    rounding = 0.0 if pairs.scale.kind == "judged" else CONTINUOUS_TOLERANCE
-    return TIE + (rounding if pairs.tolerance is None else pairs.tolerance)
-
-
-def _at_floor(pairs: Pairs) -> NDArray[np.bool_]:
-    """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
-    worst = pairs.scale.low if pairs.scale.better == "higher" else pairs.scale.high
-    near = [np.abs(side - worst) <= _tolerance(pairs) for side in _sides(pairs)]
-    return np.asarray(near[0] & near[1] & (not pairs.is_control))
-
-
-def _share(pairs: Pairs, moves: Array) -> Estimate:
-    if pairs.is_control:
-        alarm = moves < 0 if pairs.expected == "not better" else moves != 0
-        values = np.where(np.isnan(moves), np.nan, alarm)
-    else:
-        values = (1 + moves) / 2
-    return mean_interval(values, PASS, clusters=pairs.units)
-
-
-def _above(pairs: Pairs, moves: Array, control: Pairs, of_control: Array) -> Estimate:
+def _above(pairs: Pairs, control: Pairs) -> Estimate:
     """The share less that of the control, over the rows that both count."""
-    by_unit = dict(zip(control.units, of_control, strict=True))
-    differences = (moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
+    by_unit = dict(zip(control.units, control.moves, strict=True))
+    differences = (pairs.moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
     return difference_interval(differences, PASS, clusters=pairs.units)
 
 

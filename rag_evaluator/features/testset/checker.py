@@ -116,7 +116,7 @@ async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict
         return _verdict(answer is None, "its contexts hold an answer", answer=answer)
     if answer is None:
         return _verdict(False, NOT_FOUND)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
 
 
@@ -127,7 +127,7 @@ async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     answer = await checker.known(candidate.question)
     if answer is None:
         return _verdict(True, None, answer=None)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     reason = "the judge answers it without contexts"
     return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
 
@@ -141,7 +141,7 @@ async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVer
         return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
     if answer is None:
         return _verdict(False, "no answer among similar chunks of other documents", **seen)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     reason = "another answer among similar chunks of other documents"
     return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
 
@@ -209,15 +209,15 @@ class Checker:
         answer = await self._ask("testset", "known_prompt", asked, KnownOutput)
         return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
 
-    async def agreement(self, question: str, reference: str, answer: str) -> float:
-        """The probability that two answers say the same, [0, 1]."""
-        shown = AgreeInput(user_input=question, reference=reference, answer=answer)
+    async def agreement(self, candidate: Candidate, answer: str) -> float:
+        """The probability that an answer says the same as that of a candidate, [0, 1]."""
+        shown = AgreeInput(user_input=candidate.question, reference=candidate.answer, answer=answer)
         prompt = self.prompts["testset", "agree_prompt"].to_string(shown)
         return await probability(self.judge, prompt, AGREES, DIFFERS)
 
-    async def support(self, question: str, answer: str, context: str) -> float:
+    async def support(self, candidate: Candidate, context: str) -> float:
         """The probability that a context supports the answer, [0, 1]."""
-        shown = SupportInput(user_input=question, answer=answer, context=context)
+        shown = SupportInput(user_input=candidate.question, answer=candidate.answer, context=context)
         prompt = self.prompts["generate", "support_prompt"].to_string(shown)
         return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
@@ -301,7 +301,7 @@ class CandidateMaker:
 
         async def support(place: int) -> float | None:
             try:
-                return await self.checker.support(candidate.question, candidate.answer, self.corpus[place].text)
+                return await self.checker.support(candidate, self.corpus[place].text)
             except JudgementError:
                 return None  # the chunk does not fit into the window: not known
 

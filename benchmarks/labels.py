@@ -294,7 +294,7 @@ def random_table(seeds: int, missed: list[str]) -> Iterable[str]:
             good = draw(rng, PAIRS)  # the same in all probes
             control = Pairs(good, draw(rng, PAIRS), units, scale, "equal")
             cells = [control, *(Pairs(good, draw(rng, PAIRS), units, scale) for _ in range(PROBES))]
-            words.append([cell.word for cell in judge_cells(cells, seed)[1:]])
+            words.append([cell["word"] for cell in judge_cells(cells, seed)[1:]])
         runs = [sum(bool(wrong & set(run)) for run in words) for wrong in LOUD.values()]
         shares.append(max(runs) / seeds)
         every = [word for run in words for word in run]

@@ -50,7 +50,7 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
     seen = set()
     for wrong in range(31):
         rows = pairs_of(*separated(30, 30, wrong))
-        area = binary_agreement(rows, 0.5).auc
+        area = binary_agreement(rows, 0.5)["auc"]
         assert area.ci_low is not None and area.ci_high is not None
         rules = {
             "useful": area.ci_low >= 0.7,
@@ -91,7 +91,7 @@ GRADES = np.repeat(np.arange(1.0, 6.0), 20)
 
 def test_grades_are_judged_by_concordance_of_pairs_with_different_labels() -> None:
     """Worked out by hand: of pairs with other labels 4 are concordant, 1 tied, 0 the other way round."""
-    found = graded_agreement(pairs_of([1, 2, 2, 3], [1, 2, 3, 3]), (1, 2, 3)).concordance
+    found = graded_agreement(pairs_of([1, 2, 2, 3], [1, 2, 3, 3]), (1, 2, 3))["concordance"]
     assert found.value == pytest.approx((4 + 0.5) / 5)
     rng = np.random.default_rng(0)
     near = GRADES + rng.normal(0, 0.6, 100)
@@ -105,9 +105,9 @@ def test_grades_are_judged_by_concordance_of_pairs_with_different_labels() -> No
 def test_the_interval_of_concordance_resamples_clusters_whole() -> None:
     near = GRADES + np.random.default_rng(1).normal(0, 1.5, 100)
     four = np.tile(near, 4), np.tile(GRADES, 4)
-    alone = graded_agreement(pairs_of(near, GRADES), range(1, 6)).concordance
-    copied = graded_agreement(pairs_of(*four, list(range(100)) * 4), range(1, 6)).concordance
-    apart = graded_agreement(pairs_of(*four), range(1, 6)).concordance
+    alone = graded_agreement(pairs_of(near, GRADES), range(1, 6))["concordance"]
+    copied = graded_agreement(pairs_of(*four, list(range(100)) * 4), range(1, 6))["concordance"]
+    apart = graded_agreement(pairs_of(*four), range(1, 6))["concordance"]
     width = {name: found.ci_high - found.ci_low for name, found in
              (("alone", alone), ("copied", copied), ("apart", apart))}  # type: ignore[operator]  # fmt: skip
     assert width["copied"] == pytest.approx(width["alone"], rel=0.1)
@@ -127,7 +127,7 @@ def test_concordance_covers_its_true_value() -> None:
     truth = np.mean((scores[:, None] > scores)[later])
     covered = 0
     for _ in range(200):
-        found = graded_agreement(pairs_of(*drawn(40)), range(1, 6)).concordance
+        found = graded_agreement(pairs_of(*drawn(40)), range(1, 6))["concordance"]
         assert found.ci_low is not None and found.ci_high is not None
         covered += found.ci_low <= truth <= found.ci_high
     assert covered / 200 >= 0.92

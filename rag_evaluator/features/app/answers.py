@@ -220,10 +220,6 @@ LINKED = {
     "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
     "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
 }
-FOLDERS: list[str | tuple[str, str]] = [
-    ("rag_evaluator.report", "assets"),
-    (str(__package__), "assets"),
-]  # of scripts and styles
 
 
 def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:

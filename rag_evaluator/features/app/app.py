@@ -16,7 +16,6 @@ from starlette.staticfiles import StaticFiles
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
-    FOLDERS,
     BadRequest,
     Guard,
     address,
@@ -41,6 +40,7 @@ from rag_evaluator.results.run import Run
 FIRST_ROWS = 2000  # rows that are read without an index, which takes seconds to make
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
+ASSETS: list[str | tuple[str, str]] = [("rag_evaluator.report", "assets"), (str(__package__), "assets")]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Pages:
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
             Route("/compare", self.compare),
-            Mount("/assets", StaticFiles(packages=FOLDERS, follow_symlink=True)),
+            Mount("/assets", StaticFiles(packages=ASSETS, follow_symlink=True)),
             Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.figures),
             Route("/api/rows/{path:path}", self.rows),
@@ -185,19 +185,14 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
         who: the name of the person who reviews; None: nothing can be changed.
     """
     state = AppState(open_folders(results), who)
-    routes = [*Pages(state).routes(), *_review_routes(state)]
+    routes = Pages(state).routes()
+    if who is not None:  # the guard lets in only who has the token, from a page of this server
+        from rag_evaluator.features.app.label import LabelRoutes
+        from rag_evaluator.features.app.review import Reviews
+
+        reviews = Reviews(state, who)
+        routes += [*reviews.routes(), *LabelRoutes(reviews).routes()]
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, token, host, port, writes=who is not None)
-
-
-def _review_routes(state: AppState) -> list[BaseRoute]:
-    """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
-    if state.who is None:
-        return []
-    from rag_evaluator.features.app.label import LabelRoutes
-    from rag_evaluator.features.app.review import Reviews
-
-    reviews = Reviews(state, state.who)
-    return [*reviews.routes(), *LabelRoutes(reviews).routes()]

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import OK, add_json
+from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,12 +26,7 @@ TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
 NAMES = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")  # of people
 TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-VIEW_EXAMPLES = """examples:
-  rag-evaluator view results
-  rag-evaluator view results/demo --port 0
-  rag-evaluator view results --review --as "Lena Torvik"
-
-on a cluster, from your own machine, for a server on node17 behind the login node:
+ON_A_CLUSTER = """on a cluster, from your own machine, for a server on node17 behind the login node:
   ssh -L 8765:127.0.0.1:8765 -J login.example.org node17
 then open the printed link there; Ctrl-C ends the server."""
 
@@ -43,8 +38,12 @@ def add_view_command(commands: Any) -> None:
         help="show runs in the browser: figures, rows, comparisons, the progress of running ones",
         description="Serve the results folders below RESULTS as web pages. Prints the link that opens them. Nothing "
         "is sent anywhere, and without --review nothing can be changed.",
-        epilog=VIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **with_examples(
+            "rag-evaluator view results",
+            "rag-evaluator view results/demo --port 0",
+            'rag-evaluator view results --review --as "Lena Torvik"',
+            note=ON_A_CLUSTER,
+        ),
     )
     command.add_argument(
         "results",
@@ -157,25 +156,25 @@ def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
 
 SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
-REVIEW_EXAMPLES = """examples:
-  rag-evaluator view results/ --review
-  rag-evaluator review apply results/demo --drop too_easy --drop duplicate
-  rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update
-
-The dataset that was reviewed stays as it is. The new one has its history beside it: data.reviewed.history.jsonl"""
+REVIEW_EXAMPLES = with_examples(
+    "rag-evaluator view results/ --review",
+    "rag-evaluator review apply results/demo --drop too_easy --drop duplicate",
+    "rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update",
+    note="The dataset that was reviewed stays as it is. The new one has its history beside it: "
+    "data.reviewed.history.jsonl",
+)
 
 
 def add_review_commands(commands: Any) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
-    shown: dict[str, Any] = {"epilog": REVIEW_EXAMPLES, "formatter_class": argparse.RawDescriptionHelpFormatter}
-    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset", **shown)
+    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset", **REVIEW_EXAMPLES)
     kinds = review.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     command = kinds.add_parser(
         "apply",
         help="write the revised dataset as a new file, with its history",
         description="Write the dataset of a run with the corrections in its reviews.jsonl, as a new file. "
         "'--update' with this file then judges only what changed.",
-        **shown,
+        **REVIEW_EXAMPLES,
     )
     command.add_argument("results", type=Path, help="results folder that was reviewed")
     command.add_argument(

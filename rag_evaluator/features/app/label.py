@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,6 @@ from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import FOLDER
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import numbers_of
-from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 
@@ -115,19 +115,24 @@ def _line(record: ReviewRecord) -> dict[str, Any]:
     return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw}
 
 
-class DrawQuestions(NamedTuple):
-    """What a person is asked about the rows of a draw, and the answers so far.
+class DrawQuestions:
+    """What a person is asked about the rows of a draw, and the answers so far. Raises `NotThere` where there is none.
 
-    Attributes:
-        per: `statement`, or `score` where whole scores are labelled.
+    Args:
+        path: of the run.
+        about: name of the `draw`; `per`: `statement`, or else whole scores are labelled.
     """
 
-    run: Run
-    store: ReviewStore
-    draw: str
-    per: str
-    items: Sequence[LabelItem]
-    labels: Mapping[LabelItem, float]
+    def __init__(self, reviews: Reviews, path: str, about: Json) -> None:
+        self.run, self.draw = reviews.run(path), str(about.get("draw"))
+        draw = reviews.draws(self.run).get(self.draw)
+        if draw is None:
+            raise NotThere(self.draw)
+        self.per = "statement" if about.get("per") == "statement" else "score"
+        details = {row: self.run.details(row) for row in draw.rows} if self.per == "statement" else {}
+        names = [name for name in draw.metrics if name in self.run.metrics and is_judged(self.run.manifest, name)]
+        self.store, self.items = reviews.store(self.run), items_of(draw.rows, names, details)
+        self.labels = given_labels(self.store, self.draw, reviews.who, self.run.digests)
 
     def choices(self, item: LabelItem) -> list[tuple[str, str, float]]:
         scales = scales_of(self.run.manifest, self.run.summary)
@@ -144,7 +149,7 @@ class LabelRoutes:
         return [
             Route("/label/{path:path}", self.page),
             Route("/api/label/item/{path:path}", self.item),
-            Route("/api/label/record/{path:path}", self.record, methods=["POST"]),
+            Route("/api/label/record/{path:path}", partial(keep_sent, self.keep), methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
@@ -152,7 +157,7 @@ class LabelRoutes:
         run = self.reviews.run(path := request.path_params["path"])
         store, by, draws = self.reviews.store(run), self.reviews.who, []
         for name, draw in self.reviews.draws(run).items():
-            labelled = {item.row for item in given_labels(store, name, by, run.digests)}
+            labelled = {record.row for record in store.labels(name, by, run.digests)}
             draws.append((name, draw, len(labelled), store.is_closed(name, by)))
         values = {
             "path": path,
@@ -167,7 +172,7 @@ class LabelRoutes:
 
         Without a place it is the first question that has no answer; after the last one it is the end.
         """
-        asked = self._questions(request.path_params["path"], request.query_params)
+        asked = DrawQuestions(self.reviews, request.path_params["path"], request.query_params)
         run, items, by = asked.run, asked.items, self.reviews.who
         about = {"draw": asked.draw, "per": asked.per}
         values: dict[str, Any] = {
@@ -199,27 +204,12 @@ class LabelRoutes:
         }
         return as_page(render("label_item.html", **values))
 
-    def _questions(self, path: str, about: Json) -> DrawQuestions:
-        """What is asked of a draw. Raises `NotThere` where there is none."""
-        run = self.reviews.run(path)
-        draw = self.reviews.draws(run).get(name := str(about.get("draw")))
-        if draw is None:
-            raise NotThere(name)
-        per, store = "statement" if about.get("per") == "statement" else "score", self.reviews.store(run)
-        details = {row: run.details(row) for row in draw.rows} if per == "statement" else {}
-        judged = [metric for metric in draw.metrics if metric in run.metrics and is_judged(run.manifest, metric)]
-        items, labels = items_of(draw.rows, judged, details), given_labels(store, name, self.reviews.who, run.digests)
-        return DrawQuestions(run, store, name, per, items, labels)
-
-    async def record(self, request: Request) -> Response:
+    def keep(self, path: str, values: Json) -> None:
         """Keep a label, or the end of a draw, in `reviews.jsonl` and in the table of labels."""
-        return await keep_sent(request, self._keep)
-
-    def _keep(self, request: Request, values: Json) -> ReviewRecord:
-        asked, path = self._questions(request.path_params["path"], values), request.path_params["path"]
-        known: dict[str, Any] = {"row": None, "sample": None, "field": "", "before": None, "after": None}
+        asked = DrawQuestions(self.reviews, path, values)
         if values.get("close") is True:
-            return asked.store.add(self.reviews.record(path, {**known, "kind": "close", "draw": asked.draw}))
+            asked.store.add(self.reviews.record(path, kind="close", draw=asked.draw))
+            return
         place = values.get("place")
         if type(place) is not int or not 0 <= place < len(asked.items):
             raise BadRequest("there is no such question.")
@@ -230,8 +220,7 @@ class LabelRoutes:
         offered = [value for _, _, value in asked.choices(item)]
         if after is not None and after not in offered:
             raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
-        known |= {"row": item.row, "sample": sample, "field": item.metric, "before": asked.labels.get(item)}
-        label = {"kind": "label", "after": after, "statement": item.statement, "draw": asked.draw}
-        record = asked.store.add(self.reviews.record(path, {**known, **label}))
+        label = {"field": item.metric, "before": asked.labels.get(item), "after": after, "statement": item.statement}
+        known = {"kind": "label", "row": item.row, "sample": sample, "draw": asked.draw}
+        asked.store.add(self.reviews.record(path, **known, **label))
         write_label_table(asked.store, asked.draw, self.reviews.who, asked.run.digests)
-        return record

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,11 +27,10 @@ from rag_evaluator.features.app.store import (
     corrections_of,
     flags_of,
 )
-from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
+from rag_evaluator.features.certify.sheet import DrawRecord, draws_in, read_draw
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import columns_of, row_html
 from rag_evaluator.report.table import worst_places
-from rag_evaluator.results.certificate import FOLDER, NAME
 from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
@@ -40,7 +40,7 @@ SENT = ("row", "sample", "kind", "field", "before", "after")
 NAMES = {"user_input": "Question", "reference": "Reference", "reference_contexts": "Expected contexts"}
 
 
-async def keep_sent(request: Request, keep: Callable[[Request, Mapping[str, Any]], ReviewRecord]) -> Response:
+async def keep_sent(keep: Callable[[str, Mapping[str, Any]], object], request: Request) -> Response:
     """Answer 200 once what a browser has sent is on disk, 409 where somebody else has changed the same meanwhile."""
     try:
         values = await request.json()
@@ -49,7 +49,7 @@ async def keep_sent(request: Request, keep: Callable[[Request, Mapping[str, Any]
     if not isinstance(values, dict):
         raise BadRequest("expected a JSON object.")
     try:
-        await run_in_threadpool(keep, request, values)
+        await run_in_threadpool(keep, request.path_params["path"], values)
     except ConflictError as error:
         now = error.other.after
         text = " --- ".join(now) if isinstance(now, list) else now
@@ -70,7 +70,7 @@ class Reviews:
         return [
             Route("/review/{path:path}", self.page),
             Route("/api/review/row/{path:path}/{row}", self.shown_row),
-            Route("/api/review/record/{path:path}", self.record_change, methods=["POST"]),
+            Route("/api/review/record/{path:path}", partial(keep_sent, self.keep), methods=["POST"]),
         ]
 
     def run(self, path: str) -> Run:
@@ -97,19 +97,17 @@ class Reviews:
         except IndexError:
             raise NotThere(str(row)) from None
 
-    def record(self, path: str, values: Mapping[str, Any]) -> ReviewRecord:
+    def record(self, path: str, **values: Any) -> ReviewRecord:
         """A record of this person, as it can be kept. Raises `ReviewError`."""
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return checked(ReviewRecord(**{"id": uuid4().hex, "run": path, "at": now, "by": self.who, **values}))
+        return checked(ReviewRecord(id=uuid4().hex, run=path, at=now, by=self.who, **values))
 
     def draws(self, run: Run) -> dict[str, DrawRecord]:
         """The draws of the rows as they are now, by name."""
-        draws, folder = dict[str, DrawRecord](), run.folder / FOLDER
-        names = [path.stem for path in sorted(folder.glob("*.json")) if path.name != NAME]
-        data = run.data if names else ""
-        for name in names:
+        draws = dict[str, DrawRecord]()
+        for name in draws_in(run.folder):
             try:
-                draws[name] = read_draw(run.folder, name, data)
+                draws[name] = read_draw(run.folder, name, run.data)
             except ResultsError:  # of other rows, as these were changed and judged again
                 continue
         return draws
@@ -154,15 +152,11 @@ class Reviews:
         flags = {name: record.by for name, record in flags_of(records).items()}
         return as_json({"row": row, "sample": sample, "flags": flags, "texts": now, "html": html})
 
-    async def record_change(self, request: Request) -> Response:
+    def keep(self, path: str, values: Mapping[str, Any]) -> None:
         """Keep a flag or a correction."""
-        return await keep_sent(request, self._keep)
-
-    def _keep(self, request: Request, values: Mapping[str, Any]) -> ReviewRecord:
-        run = self.run(path := request.path_params["path"])
-        record = self.record(path, {name: values.get(name) for name in SENT})
+        run, record = self.run(path), self.record(path, **{name: values.get(name) for name in SENT})
         if record.kind not in ("flag", "correct") or record.row is None:
             raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
         if record.sample != self.sample(run, record.row):
             raise BadRequest(f"row {record.row} is another one since: it was judged again. Load the page again.")
-        return self.store(run).add(record)
+        self.store(run).add(record)

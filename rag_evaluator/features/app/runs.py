@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
@@ -115,16 +115,12 @@ def entry_of(state: AppState, path: str) -> RunEntry:
     name = run.folder.name if not metrics else run.title
     states = ["damaged" if errors and not lines else "", *(part.state for part in parts)]
     shown = next((word for word in ("damaged", "running", "stopped") if word in states), "finished")
-    return RunEntry(path, name, shown, _changed(run.folder), about, metrics, lines, parts, " ".join(errors))
+    files = (run.folder / name for name in (SCORES, "summary.json", "journal/manifest.json"))
+    when = max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
+    return RunEntry(path, name, shown, when, about, metrics, lines, parts, " ".join(errors))
 
 
 def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
     """Return the metrics of all runs under their stage, in the order in which they appear."""
     rows = {metric: known.row for entry in reversed(list(listed)) for metric, known in entry.lines.items()}
     return [(stage, list(part)) for stage, part in by_stage(rows)]
-
-
-def _changed(folder: Path) -> float:
-    """Return when the newest file that says something of the run was written."""
-    names = (SCORES, "summary.json", "journal/manifest.json")
-    return max((place.stat().st_mtime for name in names if (place := folder / name).is_file()), default=0.0)

@@ -147,10 +147,11 @@ class AppState:
 
 def stamp_of(folder: Path) -> Stamp:
     """By what changed files of a run are known."""
-    return tuple(_stamp(folder / name) for name in FILES)
+    return tuple(file_stamp(folder / name) for name in FILES)
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def file_stamp(path: Path) -> tuple[int, int, int]:
+    """By what a changed file is known; a file that is not there has a stamp, too."""
     try:
         status = path.stat()
     except OSError:

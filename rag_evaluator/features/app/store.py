@@ -12,6 +12,7 @@ import filelock
 
 from rag_evaluator.dataset.json_values import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.features.app.state import file_stamp
 from rag_evaluator.files.atomic import sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, json_line
 
@@ -30,7 +31,7 @@ class ReviewError(RagEvaluatorError):
     """A record that cannot be kept: a field is missing, or holds what it cannot hold."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReviewRecord:
     """One flag, correction or label of a person, or the end of a draw.
 
@@ -49,14 +50,14 @@ class ReviewRecord:
 
     id: str
     run: str
-    row: int | None
-    sample: str | None
+    row: int | None = None
+    sample: str | None = None
     at: str
     by: str
     kind: Kind
-    field: str
-    before: Any
-    after: Any
+    field: str = ""
+    before: Any = None
+    after: Any = None
     statement: str | None = None
     draw: str | None = None
 
@@ -198,9 +199,7 @@ class ReviewStore:
 
     def is_closed(self, draw: str | None, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""
-        with self._thread:
-            self._refresh()
-            return draw is not None and ("close", None, None, "", None, draw, by) in self._last
+        return any((record.kind, record.draw, record.by) == ("close", draw, by) for record in self.records())
 
     def _append(self, record: ReviewRecord) -> None:
         is_new = not self.path.exists()
@@ -220,14 +219,11 @@ class ReviewStore:
 
     def _refresh(self) -> None:
         """Read the file where it has changed; a last line that is no record is not there yet, or never will be."""
+        stamp = file_stamp(self.path)
+        if stamp == self._stamp:
+            return
         try:
-            about = self.path.stat()
-            stamp = about.st_ino, about.st_size, about.st_mtime_ns
-            if stamp == self._stamp:
-                return
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            stamp, content = None, b""
+            content = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
         self._stamp, self._lacks_end = None, False

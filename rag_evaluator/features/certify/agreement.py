@@ -1,8 +1,8 @@
 """How far scores and labels agree: accuracy, the cross-fitted threshold, and all coefficients together."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ from rag_evaluator.features.certify.coefficients import (
     spearman,
     undefined,
 )
-from rag_evaluator.statistics.formulas import Array, Estimate
+from rag_evaluator.statistics.formulas import Array
 from rag_evaluator.statistics.intervals import PASS, mean_interval
-from rag_evaluator.statistics.labelled import FOLDS, cluster_numbers, dealt
+from rag_evaluator.statistics.labelled import cluster_numbers, dealt
 
 CONFUSION = {
     "true_positive": (1, 1),
@@ -30,56 +30,10 @@ CONFUSION = {
 NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
 
 
-@dataclass(frozen=True)
-class BinaryAgreement:
-    """Scores against labels of 0 and 1.
-
-    Attributes:
-        n: rows with a score and a label.
-        positive: those with the label 1.
-        auc, spearman: from the scores themselves.
-        threshold: from which on a score counts as 1; None if it is to be chosen and all scores are equal. Then there
-            are no verdicts: the figures from `confusion` on say nothing, and why.
-        cross_fitted: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
-        confusion: numbers of rows by verdict (score at least the threshold) and label; not weighted.
-        agreement: the share of rows whose verdict is the label.
-        balanced_accuracy: the mean of the shares among rows of label 1 and among rows of label 0, in [0, 1]; 0.5 is
-            chance.
-        kappa: Cohen's, of verdicts and labels.
-    """
-
-    n: int
-    positive: int
-    auc: Coefficient
-    spearman: Coefficient
-    threshold: float | None
-    cross_fitted: bool
-    confusion: dict[str, int] | None
-    agreement: Estimate
-    balanced_accuracy: Coefficient
-    kappa: Coefficient
+Figures = dict[str, Any]  # of agreement, as the certificate has them: `Coefficient`s, an `Estimate`, JSON
 
 
-@dataclass(frozen=True)
-class GradedAgreement:
-    """Scores against labels of several grades.
-
-    Attributes:
-        n: rows with a score and a label.
-        concordance: of pairs of rows with different labels, the share whose scores are in the same order.
-        kappa_quadratic: kappa with squared distances, of the grades nearest to the scores, and the labels.
-        spearman: of scores and labels.
-    """
-
-    n: int
-    concordance: Coefficient
-    kappa_quadratic: Coefficient
-    spearman: Coefficient
-
-
-def binary_agreement(
-    rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0
-) -> BinaryAgreement:
+def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0) -> Figures:
     """All figures for labels of 0 and 1.
 
     Intervals: Newcombe's for the AUC, Wilson's for the share (`mean_interval`), `bootstrap_interval` for kappa and
@@ -90,56 +44,71 @@ def binary_agreement(
         rows: scores are higher for what people accept; labels are 0 or 1.
         threshold: fixed before the labels were seen. None: chosen on them, by cross-fitting.
         seed: of folds and bootstrap.
+
+    Returns:
+        `n`: rows with a score and a label; `positive`: those with the label 1.
+        `auc`, `spearman`: from the scores themselves.
+        `threshold`: from which on a score counts as 1; None if it is to be chosen and all scores are equal. Then there
+        are no verdicts: the figures from `confusion` on say nothing, and why.
+        `cross_fitted`: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
+        `confusion`: numbers of rows by verdict (score at least the threshold) and label; not weighted.
+        `agreement`: the share of rows whose verdict is the label.
+        `balanced_accuracy`: the mean of the shares among rows of label 1 and among rows of label 0, in [0, 1]; 0.5 is
+        chance.
+        `kappa`: Cohen's, of verdicts and labels.
     """
-    agreement = partial(
-        BinaryAgreement,
-        n=len(rows.labels),
-        positive=int(rows.labels.sum()),
-        auc=auc(rows, level),
-        spearman=spearman(rows, level, seed),
-    )
+    of_scores = {
+        "n": len(rows.labels),
+        "positive": int(rows.labels.sum()),
+        "auc": auc(rows, level),
+        "spearman": spearman(rows, level, seed),
+    }
     chosen = threshold is None
     if chosen and np.ptp(rows.scores) == 0:  # a threshold could only accept all rows, or reject all
         none = undefined(NO_THRESHOLD, level)
         share = replace(mean_interval([], PASS, level), ci_method=none.ci_method)
-        return agreement(
-            threshold=None, cross_fitted=False, confusion=None, agreement=share, balanced_accuracy=none, kappa=none
-        )
+        of_verdicts = {"confusion": None, "agreement": share, "balanced_accuracy": none, "kappa": none}
+        return {**of_scores, "threshold": None, "cross_fitted": False, **of_verdicts}
     if threshold is None:
         threshold, verdicts = cross_fitted(*rows, seed=seed)
     else:
         verdicts = rows.scores >= threshold
     right = (verdicts == (rows.labels == 1)).astype(np.float64)
-    return agreement(
-        threshold=threshold,
-        cross_fitted=chosen,
-        confusion={
+    return {
+        **of_scores,
+        "threshold": threshold,
+        "cross_fitted": chosen,
+        "confusion": {
             name: int(np.sum((verdicts == verdict) & (rows.labels == label)))
             for name, (verdict, label) in CONFUSION.items()
         },
-        agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
-        balanced_accuracy=balanced(rows, right, level),
-        kappa=cohen_kappa(rows._replace(scores=verdicts.astype(np.float64)), level=level, seed=seed),
-    )
+        "agreement": mean_interval(right, PASS, level, rows.clusters, rows.weights),
+        "balanced_accuracy": balanced(rows, right, level),
+        "kappa": cohen_kappa(rows._replace(scores=verdicts.astype(np.float64)), level=level, seed=seed),
+    }
 
 
-def graded_agreement(
-    rows: ScoredLabels, grades: Sequence[float], level: float = 0.95, seed: int = 0
-) -> GradedAgreement:
+def graded_agreement(rows: ScoredLabels, grades: Sequence[float], level: float = 0.95) -> Figures:
     """All figures for labels of several grades; intervals and arguments as in `binary_agreement`.
 
     Args:
-        grades: all grades there are, in the unit of the scores. Each score is moved to the nearest one (of two the
-            lower) for kappa.
+        grades: all grades there are, in the unit of the scores.
+
+    Returns:
+        `n`: rows with a score and a label.
+        `concordance`: of pairs of rows with different labels, the share whose scores are in the same order.
+        `kappa_quadratic`: kappa with squared distances, of the grades nearest to the scores (of two the lower), and the
+        labels.
+        `spearman`: of scores and labels.
     """
     steps = np.unique(np.asarray(grades, dtype=np.float64))
     nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
-    return GradedAgreement(
-        n=len(rows.labels),
-        concordance=concordance(rows, level, seed),
-        kappa_quadratic=cohen_kappa(rows._replace(scores=nearest), level, seed),
-        spearman=spearman(rows, level, seed),
-    )
+    return {
+        "n": len(rows.labels),
+        "concordance": concordance(rows, level),
+        "kappa_quadratic": cohen_kappa(rows._replace(scores=nearest), level),
+        "spearman": spearman(rows, level),
+    }
 
 
 def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
@@ -164,7 +133,6 @@ def cross_fitted(
     labels: Array,
     weights: Array,
     clusters: Sequence[Hashable] | None = None,
-    folds: int = FOLDS,
     seed: int = 0,
     near: float | None = None,
 ) -> tuple[float, NDArray[np.bool_]]:
@@ -178,7 +146,7 @@ def cross_fitted(
         weights: how many rows each one speaks for, above 0.
         near: as in `best_threshold`.
     """
-    dealing = dealt(cluster_numbers(clusters, len(scores)), folds=folds, seed=seed)
+    dealing = dealt(cluster_numbers(clusters, len(scores)), seed=seed)
     verdicts = np.zeros(len(scores), dtype=bool)
     for fold in np.unique(dealing):
         inside, outside = dealing == fold, dealing != fold

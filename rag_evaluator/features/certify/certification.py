@@ -118,7 +118,7 @@ def by_metric(tables: Sequence[LabelTable]) -> dict[str, LabelTable]:
     """The labels of each metric that has any. Raises `DatasetError` for a metric of two tables."""
     tables_of: dict[str, LabelTable] = {}
     for table in tables:
-        for metric in dict.fromkeys(label.metric for label in table.labels if label.value == label.value):
+        for metric in dict.fromkeys(label.metric for label in table.labels):
             if metric in tables_of:
                 names = f"{tables_of[metric].name} and {table.name}"
                 raise DatasetError(f"{names}: both have labels of {metric}. Keep one of them.")
@@ -150,19 +150,35 @@ def compared(
     figures, found = dict[str, dict[str, Any]](), dict[str, dict[str, Any]]()
     disagreements: list[Disagreement] = []
     kept: dict[str, KeptLabels] = {}
-    tables_of = by_metric(tables)
+    tables_of, reporting = by_metric(tables), reporting_of(run.manifest)
+    clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
+    units = [unit_of(sample, reporting) for sample in run.samples]
     details = run.records({(label.row, metric) for metric, table in tables_of.items() for label in table.labels})
     for metric, table in tables_of.items():
         labels = table.labels
         records = {row: lines for (row, name), lines in details.items() if name == metric}
         part = figures[metric] = {}
-        if any(label.statement is None and label.value == label.value for label in labels):
-            label_scale = scale_of_labels(metric, labels, scales[metric], label_scales)
-            labelled = _labelled(run, metric, table, scales[metric], label_scale, thresholds.get(metric), random)
+        if any(label.statement is None for label in labels):
+            labelled = Labelled(
+                metric,
+                np.asarray(run.scores[metric], dtype=np.float64),
+                scales[metric],
+                ratings_of(labels, len(run.samples)),
+                scale_of_labels(metric, labels, scales[metric], label_scales),
+                table.draw,
+                random,
+                clusters,
+                thresholds.get(metric),
+                units,
+            )
+            if labelled.label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
+                raise DatasetError(
+                    f"{table.name}: its labels of {metric} are the scores themselves. Name people's labels."
+                )
             part |= figures_of(labelled, level)
             disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
             kept[metric] = to_keep(labelled)
-        if any(label.statement is not None and label.value == label.value for label in labels):
+        if any(label.statement is not None for label in labels):
             part["statements"] = statements = statement_figures(labels, records, level)
             if threshold := threshold_of(run, metric, table, records, level):
                 found[metric] = threshold
@@ -175,33 +191,6 @@ def compared(
     if all("reason" in part for part in figures.values()):
         _refuse_few(run, tables, figures)
     return figures, found, disagreements, kept
-
-
-def _labelled(
-    run: ScoredRows,
-    metric: str,
-    table: LabelTable,
-    scale: Scale,
-    label_scale: LabelScale,
-    threshold: float | None,
-    random: bool,
-) -> Labelled:
-    reporting = reporting_of(run.manifest)
-    labelled = Labelled(
-        metric,
-        np.asarray(run.scores[metric], dtype=np.float64),
-        scale,
-        ratings_of(table.labels, len(run.samples)),
-        label_scale,
-        table.draw,
-        random,
-        [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None,
-        threshold,
-        [unit_of(sample, reporting) for sample in run.samples],
-    )
-    if label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
-        raise DatasetError(f"{table.name}: its labels of {metric} are the scores themselves. Name people's labels.")
-    return labelled
 
 
 def _cluster(sample: Sample, reporting: Reporting) -> str:

@@ -15,6 +15,7 @@ from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
     DrawRecord,
     draw_stratified,
+    draws_in,
     read_draw,
     sheet_of_rows,
     sheet_of_sentences,
@@ -29,10 +30,8 @@ from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
-    FOLDER,
     FORMAT,
     MARK,
-    NAME,
     kept_labels,
     with_labels,
     write_labels,
@@ -187,7 +186,7 @@ def _certificate(
 def draw_like(run: Run, folder: Path) -> DrawRecord:
     """The draw of another run, with its rows found in this one. Raises `ResultsError` if the rows are not the same."""
     other = open_run(folder)
-    names = [path.stem for path in sorted((folder / FOLDER).glob("*.json")) if path.name != NAME]
+    names = draws_in(folder)
     certified = [kept.draw for kept in kept_labels(other).values() if kept.draw is not None]
     if not certified and len(names) != 1:
         raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")

@@ -72,7 +72,7 @@ def undefined(reason: str, level: float) -> Coefficient:
     return Coefficient(None, None, None, level, f"none: {reason}")
 
 
-def bootstrap_interval(statistic: Statistic, rows: ScoredLabels, level: float, seed: int) -> Coefficient:
+def bootstrap_interval(statistic: Statistic, rows: ScoredLabels, level: float, seed: int = 0) -> Coefficient:
     """Percentile interval of a coefficient over random weights of rows, or of clusters (Rubin 1981).
 
     Each row (each cluster) counts with an exponential random number times its weight. Unlike rows drawn with
@@ -129,7 +129,7 @@ def spearman(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeffici
     return bootstrap_interval(correlations, rows, level, seed)
 
 
-def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
+def concordance(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     """Of pairs of rows with different labels the share whose scores are in the same order; equal scores count half.
 
     In [0, 1], 0.5 is chance: (1 + d) / 2 with the d of Somers (1962). For labels of two values it is the AUC. A pair
@@ -148,7 +148,7 @@ def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
         net, untied = (np.sum((sums @ pairs) * sums, axis=1) for pairs in (signs[0] * signs[1], np.abs(signs[1])))
         return np.asarray((1 + net / untied) / 2)
 
-    return bootstrap_interval(shares, rows, level, seed)
+    return bootstrap_interval(shares, rows, level)
 
 
 def _all_equal(rows: ScoredLabels, *sides: Literal["labels", "scores"]) -> str | None:

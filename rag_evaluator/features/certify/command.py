@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_evaluator.cli.options import OK, add_json
+from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from rag_evaluator.features.certify.certify import Certification
 
 Read = TypeVar("Read", str, float)
-EXAMPLES = """examples:
-  rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx   # rows for people to label
-  rag-evaluator certify results/demo --labels to_label.xlsx                 # compare, write certificate.json
-  rag-evaluator certify results/demo --labels anna.xlsx --labels bob.xlsx   # two annotators
-  rag-evaluator certify results/demo --labels labels.csv --threshold faithfulness=0.5
-  rag-evaluator certify results/demo --labels grades.csv --scale faithfulness=1..5
-  rag-evaluator certify results/demo --label faithfulness=response_is_correct
-
-docs/judging-the-judge.md explains the forms of labels and every figure."""
+EXAMPLES = with_examples(
+    "rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx   # rows for people to label",
+    "rag-evaluator certify results/demo --labels to_label.xlsx                 # compare, write certificate.json",
+    "rag-evaluator certify results/demo --labels anna.xlsx --labels bob.xlsx   # two annotators",
+    "rag-evaluator certify results/demo --labels labels.csv --threshold faithfulness=0.5",
+    "rag-evaluator certify results/demo --labels grades.csv --scale faithfulness=1..5",
+    "rag-evaluator certify results/demo --label faithfulness=response_is_correct",
+    note="docs/judging-the-judge.md explains the forms of labels and every figure.",
+)
 
 
 def add_certify_command(commands: Any) -> None:
@@ -33,8 +33,7 @@ def add_certify_command(commands: Any) -> None:
         "certify",
         help="how far a run's scores agree with people's labels",
         description="Compare the scores of a finished run with labels that people gave, and write certificate.json.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **EXAMPLES,
     )
     command.add_argument("results", type=Path, help="results folder of a finished run")
     command.add_argument(
@@ -69,8 +68,7 @@ def add_sheet_command(commands: Any) -> None:
         help="draw rows of a run for people to label, as a workbook",
         description="Draw rows at random and write a workbook to be filled in: no scores, rows in random order, "
         "answers from a list, instructions in the language of the run.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **EXAMPLES,
     )
     command.add_argument("results", type=Path, help="results folder of a finished run")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the workbook, .xlsx")

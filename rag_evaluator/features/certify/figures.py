@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
-from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.features.certify.coefficients import Coefficient, pairs_of
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.formulas import Array, Estimate, Scale
 from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters
 
 MOST_GRADES = 101
@@ -84,7 +84,7 @@ def scale_of_labels(
 
     Raises `DatasetError` for a label outside of it, or for a word among grades.
     """
-    given = [label for label in labels if label.statement is None and label.value == label.value]
+    given = [label for label in labels if label.statement is None]
     values = {label.value for label in given}
     if metric not in declared and values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
         return BINARY
@@ -118,7 +118,7 @@ NOT_DRAWN = (
 
 def ratings_of(labels: Sequence[Label], rows: int) -> dict[str, Array]:
     """Annotator -> what each row of a run got; NaN: no label. Labels of statements are left out."""
-    whole = [label for label in labels if label.statement is None and label.value == label.value]
+    whole = [label for label in labels if label.statement is None]
     ratings = {name: np.full(rows, np.nan) for name in sorted({label.annotator for label in whole})}
     for label in whole:
         ratings[label.annotator][label.row] = label.value
@@ -212,7 +212,11 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
         "annotators": list(metric.ratings),
     }
     figures |= agreement_of(metric, level)
-    return figures if "reason" in figures else {**figures, "label_mean": _mean_json(metric, mean)}
+    if "reason" not in figures:
+        has_score = ~np.isnan(metric.scores)
+        judge = float(np.average(np.nan_to_num(metric.moved), weights=has_score)) if has_score.any() else None
+        figures["label_mean"] = {**asdict(mean), "judge_mean": judge}
+    return figures
 
 
 def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
@@ -228,39 +232,30 @@ def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
     if metric.compared < LEAST:
         return {**figures, "reason": verdict["reason"]}
     if is_graded:
-        return {**figures, "graded": asdict(graded_agreement(rows, metric.label_scale.grades, level))}
+        return {**figures, "graded": _json(graded_agreement(rows, metric.label_scale.grades, level))}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = binary_agreement(rows, limit, level)
-    threshold = None if binary.threshold is None else _upright(metric.scale, binary.threshold)
-    return {**figures, "binary": {**asdict(binary), "threshold": threshold}}
+    binary = _json(binary_agreement(rows, limit, level))
+    if binary["threshold"] is not None:
+        binary["threshold"] = _upright(metric.scale, binary["threshold"])
+    return {**figures, "binary": binary}
+
+
+def _json(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: asdict(value) if isinstance(value, Coefficient | Estimate) else value for name, value in figures.items()
+    }
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    draw, scale = metric.draw, Scale(metric.label_scale.low, metric.label_scale.high)
-    chances = None if draw is None else np.asarray(draw.probabilities)
-    known = label_mean(
-        metric.moved,
-        metric.counting,
-        scale,
-        strata=None if draw is None else draw.strata,
-        probabilities=chances,
-        drawn=None if draw is None else metric.drawn,
-        level=level,
-        units=metric.units,
-    )
-    known = with_clusters(known, metric.moved, metric.counting, scale, metric.clusters, chances)
-    if metric.chosen != "unknown":
-        return known
-    nothing: dict[str, Any] = dict.fromkeys(FIGURES)
-    return replace(known, ci_method=NOT_DRAWN, **nothing)
-
-
-def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
-    """The estimate, and beside it the judge's own mean in the unit of the labels."""
-    counts = np.where(np.isnan(metric.scores), 0.0, 1.0)
-    judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
-    return {**asdict(mean), "judge_mean": judge}
+    scale, draw, design = Scale(metric.label_scale.low, metric.label_scale.high), metric.draw, dict[str, Any]()
+    if draw is not None:
+        design = {"strata": draw.strata, "probabilities": np.asarray(draw.probabilities), "drawn": metric.drawn}
+    values = metric.moved, metric.counting, scale
+    known = label_mean(*values, level=level, units=metric.units, **design)
+    known = with_clusters(known, *values, metric.clusters, design.get("probabilities"))
+    nothing: dict[str, Any] = {"ci_method": NOT_DRAWN, **dict.fromkeys(FIGURES)}
+    return known if metric.chosen != "unknown" else replace(known, **nothing)
 
 
 def _upright(scale: Scale, value: Value) -> Value:
@@ -271,24 +266,23 @@ def _upright(scale: Scale, value: Value) -> Value:
 def to_keep(metric: Labelled) -> KeptLabels:
     """What is kept of it for comparing runs."""
     draw = metric.draw
+    labels, scores = (
+        [None if math.isnan(value) else value for value in side.tolist()] for side in (metric.counting, metric.moved)
+    )
+    of_draw: dict[str, Any] = dict.fromkeys(("draw", "like", "probabilities", "strata", "drawn"))
+    if draw is not None:
+        of_draw = {name: getattr(draw, name) for name in ("like", "probabilities", "strata")}
+        of_draw |= {"draw": draw.name, "drawn": metric.drawn.tolist()}
     return KeptLabels(
         low=metric.label_scale.low,
         high=metric.label_scale.high,
         chosen=metric.chosen,
-        draw=None if draw is None else draw.name,
-        like=None if draw is None else draw.like,
-        labels=_or_none(metric.counting),
-        scores=_or_none(metric.moved),
-        probabilities=None if draw is None else draw.probabilities,
-        strata=None if draw is None else draw.strata,
-        drawn=None if draw is None else metric.drawn.tolist(),
+        labels=labels,
+        scores=scores,
         better=metric.scale.better if metric.label_scale.in_score_units else "higher",
         annotators=len(metric.ratings),
+        **of_draw,
     )
-
-
-def _or_none(values: Array) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in values.tolist()]
 
 
 def worst_rows(metric: Labelled, count: int) -> list[int]:

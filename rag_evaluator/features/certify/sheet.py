@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
@@ -21,7 +20,7 @@ from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.certificate import FOLDER, KeptLabels, kept_labels
+from rag_evaluator.results.certificate import FOLDER, NAME, KeptLabels, kept_labels
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
@@ -51,13 +50,10 @@ class Texts:
     statements: Mapping[str, str] = field(default_factory=dict)
 
 
-def _read() -> dict[str, Texts]:
-    """Those of `texts.json`, by language."""
-    languages = json.loads(Path(__file__).with_name("texts.json").read_bytes())
-    return {language: Texts(**texts) for language, texts in languages.items()}
-
-
-TEXTS: Mapping[str, Texts] = _read()
+TEXTS: Mapping[str, Texts] = {
+    language: Texts(**texts)
+    for language, texts in json.loads(Path(__file__).with_name("texts.json").read_bytes()).items()
+}
 
 
 def _folded(text: str) -> str:
@@ -79,12 +75,10 @@ def is_word(cell: Any) -> bool:
 
 
 def label_of(cell: Any) -> float:
-    """The number of a cell: 1 for a word that accepts, 0 for one that rejects, NaN for a blank. Any: JSON.
+    """The number of a cell that is not blank: 1 for a word that accepts, 0 for one that rejects. Any: JSON.
 
     Raises `ValueError` for anything else.
     """
-    if is_blank(cell):
-        return math.nan
     if not isinstance(cell, str | int | float):
         raise ValueError("neither a number nor a word")
     number = NUMBERS[_folded(cell)] if isinstance(cell, str) and is_word(cell) else float(cell)
@@ -173,20 +167,21 @@ class DrawRecord:
 
     def drawn(self) -> NDArray[np.bool_]:
         """Whether each row was drawn."""
-        mask = np.zeros(len(self.probabilities), dtype=np.bool_)
-        mask[list(self.rows)] = True
-        return mask
+        return np.isin(np.arange(len(self.probabilities)), self.rows)
 
 
 def draw_path(results: Path, name: str) -> Path:
     return results / FOLDER / f"{name}.json"
 
 
-def write_draw(results: Path, record: DrawRecord) -> Path:
+def draws_in(results: Path) -> list[str]:
+    """The names of all draws of a run."""
+    return [path.stem for path in sorted((results / FOLDER).glob("*.json")) if path.name != NAME]
+
+
+def write_draw(results: Path, record: DrawRecord) -> None:
     """Keep a draw. A draw has its name from its content, so that nothing else is overwritten."""
-    path = draw_path(results, record.name)
-    write_json(path, asdict(record))
-    return path
+    write_json(draw_path(results, record.name), asdict(record))
 
 
 def read_draw(results: Path, name: str, data: str) -> DrawRecord:

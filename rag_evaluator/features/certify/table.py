@@ -1,11 +1,11 @@
 """Labels that people gave, read from tables: to which row of a run each line belongs, and what it says."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_evaluator.dataset.columns import ID, accepted_names, as_key, column_names
+from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -95,7 +95,6 @@ class Label:
     Attributes:
         row: place of the row in the run.
         annotator: empty where the table names none.
-        value: NaN for a blank cell.
         where: for messages: file, line and column.
         is_word: whether the cell holds a word, not a number.
     """
@@ -110,10 +109,10 @@ class Label:
 
 
 def votes_of(labels: Iterable[Label]) -> dict[tuple[int, str], list[Label]]:
-    """The labels of each statement that are not blank, by annotator."""
+    """The labels of each statement, by annotator."""
     votes: dict[tuple[int, str], list[Label]] = {}
     for label in labels:
-        if label.statement is not None and label.value == label.value:
+        if label.statement is not None:
             votes.setdefault((label.row, label.statement), []).append(label)
     return votes
 
@@ -130,7 +129,7 @@ class LabelTable:
 
     Attributes:
         name: of the source, for messages.
-        labels: blank ones included.
+        labels: without the blank cells.
         draw: that its rows come from, as a label sheet says; None: no such draw.
     """
 
@@ -151,10 +150,11 @@ def read_labels(path: Path, run: Run) -> LabelTable:
     cells_of = _layout(name, columns, run)
     row_of = key_of(name, columns, run)
     labels = [
-        _label(record, row, cell_of)
+        label
         for record in records
         if (row := row_of(record)) is not None
         for cell_of in cells_of(record)
+        if (label := _label(record, row, cell_of))
     ]
     _refuse_twice(labels)
     draws = sorted({draw for record in records if (draw := as_key(record.row.get(DRAW)))})
@@ -202,13 +202,17 @@ def labels_in_column(run: ScoredRows, metric: str, column: str) -> LabelTable:
         hint = did_you_mean(column, known)
         raise DatasetError(f"--label {metric}={column}: no row of {run.name} has this column.{hint}")
     cell_of = metric, "", None, column
-    labels = [_label(InputRecord(sample.where, sample.row), place, cell_of) for place, sample in enumerate(run.samples)]
+    records = (InputRecord(sample.where, sample.row) for sample in run.samples)
+    labels = [label for place, record in enumerate(records) if (label := _label(record, place, cell_of))]
     return LabelTable(f"column '{column}'", labels)
 
 
-def _label(record: InputRecord, row: int, cell_of: Cell) -> Label:
+def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
+    """What a cell says; None for a blank one."""
     metric, annotator, statement, column = cell_of
     cell, where = record.row.get(column), f"{record.where}, column '{column}'"
+    if is_blank(cell):
+        return None
     try:
         return Label(row, metric, annotator, statement, label_of(cell), where, is_word(cell))
     except ValueError:
@@ -266,7 +270,7 @@ def _refuse_twice(labels: Sequence[Label]) -> None:
     seen: dict[tuple[int, str, str, str | None], Label] = {}
     for label in labels:
         key = (label.row, label.metric, label.annotator, label.statement)
-        if not math.isnan(label.value) and (other := seen.setdefault(key, label)) is not label:
+        if (other := seen.setdefault(key, label)) is not label:
             who = f" by {label.annotator}" if label.annotator else ""
             raise DatasetError(
                 f"{label.where}: a second label of row {label.row}{who}; the first is in {other.where}. Remove one of "

@@ -20,13 +20,12 @@ from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabi
 HALF = 0.5  # what counts without labels
 
 
-def find_threshold(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> dict[str, Any] | None:
+def find_threshold(rows: ScoredLabels, level: float = 0.95) -> dict[str, Any] | None:
     """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it; Any: JSON.
 
     Args:
         rows: scores are probabilities in [0, 1], higher for what people accept; labels are 0 or 1; a cluster, the row
             of several sentences or more, is in one fold.
-        seed: of the folds.
 
     Returns:
         `threshold`: the best one for all labels, of several the nearest to 0.5; the number of `labels` and of their
@@ -38,7 +37,7 @@ def find_threshold(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> di
     rarer = min(accepted, len(rows.labels) - accepted)
     if len(rows.labels) < LEAST or rarer < LEAST_RARER or np.ptp(rows.scores) == 0:
         return None
-    threshold, verdicts = cross_fitted(*rows, seed=seed, near=HALF)
+    threshold, verdicts = cross_fitted(*rows, near=HALF)
     sides = (np.asarray(side == (rows.labels == 1), np.float64) for side in (verdicts, rows.scores >= HALF))
     held_out, at_half = (asdict(balanced(rows, right, level)) for right in sides)
     return {

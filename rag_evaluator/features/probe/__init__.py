@@ -11,6 +11,6 @@ __getattr__, __dir__, __all__ = facade(
         "facts": "EVASIVE Names are_near holds normalised numbers shared",
         "feature": "ProbeConfig",
         "figures": "ChangedRow PROBES pairs_of report units_of",
-        "verdicts": "FLIPS Pairs ProbeCell Word judge_cells sign_flip_p_value",
+        "verdicts": "FLIPS Pairs Word figures_of judge_cells sign_flip_p_value",
     },
 )

@@ -2,9 +2,10 @@
 
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise, zip_longest
+from functools import cached_property
+from itertools import chain, pairwise, product, zip_longest
 from typing import Any
 
 from rag_evaluator.config.languages import Language, sentences
@@ -41,16 +42,29 @@ class Material:
     Attributes:
         samples: rows of the dataset, the good side of each, see `good_side`.
         language: of the texts.
-        names: finds names in them.
-        known: every `number` and every `name` in the samples, by shape, sorted.
         seed: of all choices.
     """
 
     samples: Sequence[Sample]
     language: Language
-    names: Names
-    known: Mapping[str, Mapping[str, Sequence[str]]]
-    seed: int = 0
+    seed: int
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [text for sample in self.samples for text in _texts(sample.columns)]
+
+    @cached_property
+    def names(self) -> Names:
+        return Names(self.texts, self.language)
+
+    @cached_property
+    def known(self) -> dict[tuple[str, str], list[str]]:
+        """Kind and shape of a fact -> all such numbers or names in the samples, sorted."""
+        known: dict[tuple[str, str], set[str]] = {}
+        for kind, text in product(KINDS, self.texts):
+            for fact in self.facts(kind, text):
+                known.setdefault((kind, fact.shape), set()).add(fact.text)
+        return {key: sorted(texts) for key, texts in known.items()}
 
     def facts(self, kind: str, text: str) -> list[Fact]:
         """The numbers or the names of a text."""
@@ -67,14 +81,6 @@ class Material:
             other = self.samples[place]
             if other.index != sample.index and (not question or _question(other) != question):
                 yield other
-
-
-def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) -> Material:
-    """The material of a dataset."""
-    texts = [text for sample in samples for text in _texts(sample.columns)]
-    material = Material(samples, language, Names(texts, language), {}, seed)
-    known = {kind: _by_shape(fact for text in texts for fact in material.facts(kind, text)) for kind in KINDS}
-    return replace(material, known=known)
 
 
 def good_side(sample: Sample) -> Sample:
@@ -206,7 +212,7 @@ def _replaced(text: str, kind: str, sample: Sample, material: Material, chance: 
         return None
     texts_of_row = [*_texts(sample.columns), text]
     for fact in chance.sample(facts, len(facts)):
-        candidates = material.known[kind].get(fact.shape, ())
+        candidates = material.known.get((kind, fact.shape), ())
         for new in chance.sample(candidates, min(MANY, len(candidates))):
             is_known = any(holds(place, new) for place in texts_of_row)
             if not is_known and not (kind == "number" and are_near(fact.text, new)):
@@ -231,10 +237,3 @@ def _texts(columns: Columns) -> list[str]:
     texts = [value for value in columns.values() if isinstance(value, str)]
     lists = [value for value in columns.values() if isinstance(value, list)]
     return texts + [text for value in lists for text in value if isinstance(text, str)]
-
-
-def _by_shape(facts: Iterable[Fact]) -> dict[str, list[str]]:
-    shapes: dict[str, dict[str, None]] = {}
-    for fact in facts:
-        shapes.setdefault(fact.shape, {})[fact.text] = None
-    return {shape: sorted(texts) for shape, texts in shapes.items()}

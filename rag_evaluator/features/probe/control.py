@@ -40,13 +40,10 @@ def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
     Returns:
         `own` and `others`: a list of shares, the first of all rows (`pieces` is `all`), then by the number of pieces.
     """
-    sides: dict[str, list[tuple[str, int, list[bool]]]] = {"own": [], "others": []}
-    for row, *records in rows:
-        both = [said for record in records if (said := sentences_of(record)) is not None]
-        if len(both) == len(sides):
-            for side, said in zip(sides.values(), both, strict=True):
-                side.append((row, *said))
-    return {name: list(_shares(side)) for name, side in sides.items()} if sides["own"] else {}
+    sentences = [(row, sentences_of(own), sentences_of(others)) for row, own, others in rows]
+    both = [(row, {"own": own, "others": others}) for row, own, others in sentences if own and others]
+    sides = ("own", "others") if both else ()
+    return {side: list(_shares([(row, *said[side]) for row, said in both])) for side in sides}
 
 
 def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[dict[str, Any]]:

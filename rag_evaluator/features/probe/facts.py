@@ -45,31 +45,25 @@ OR = r"(?:or|oder|o|ó|ou|oppure|أو|या)"
 OR_BEFORE = re.compile(rf"\b{OR}\s+(?:\w+\s)?$|[或か]\s*$|(?:または|あるいは|또는|혹은)\s*$", re.IGNORECASE)
 OR_AFTER = re.compile(rf",?\s+\(?{OR}\b|\s*(?:[或]|または|あるいは|또는|혹은)", re.IGNORECASE)
 """What is one of two possibilities may be wrong, and the sentence true."""
-CALENDAR: Mapping[str, frozenset[str]] = {
-    "english": frozenset(
-        "January February March April May June July August September October November December "
-        "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-    )
-}
-"""Capitalised words that are no names."""
-NOUNS: Mapping[str, re.Pattern[str]] = {
-    "german": re.compile(
-        r"\w+(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|ologie|jahre?|stadt)$"
-        r"|(?:Nord|Süd|Ost|West)en$|Richtung$|Stück$|Teile?$|Ende$|Anfang$|Mitte$|Jahr\w*$|Prozent$|Milli\w+$"
-        r"|Zeit\w*$|Tage?n?$|Monate?n?$|Wochen?$|Stunden?$|Minuten?$|Meter\w*$|Kilometer\w*$|Quadrat\w*$|Meilen$"
-        r"|(?:Janu|Febru)ar$|März$|April$|Mai$|Jun[io]$|Jul[io]$|August$|(?:Septem|Novem|Dezem)ber$|Oktober$|Herrn?$"
-    )
-}
-"""Where all nouns are capitalised: what nouns look like that are no names."""
-ARTICLES: Mapping[str, frozenset[str]] = {
-    "german": frozenset(
-        "ein eine einen einem einer eines kein keine keinen keinem keiner mehrere viele einige alle jede jeder jedes "
-        "diese dieser dieses diesen diesem zwei drei vier fünf sechs sieben acht neun zehn seine ihre".split()
-    )
-}
-"""Words before a noun, and before no name."""
-ADJECTIVES: Mapping[str, re.Pattern[str]] = {"german": re.compile(r"(?!zwischen|\w*isch)[a-zäöüß]{5,}e[nmrs]?$")}
-"""Adjectives that come before nouns; those of countries come before names, too."""
+CALENDAR = frozenset(
+    "January February March April May June July August September October November December "
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+)
+"""Capitalised English words that are no names."""
+NOUN = re.compile(
+    r"\w+(?:ung|ungen|heit|heiten|keit|keiten|schaft|schaften|tion|tionen|tät|täten|ismus|ologie|jahre?|stadt)$"
+    r"|(?:Nord|Süd|Ost|West)en$|Richtung$|Stück$|Teile?$|Ende$|Anfang$|Mitte$|Jahr\w*$|Prozent$|Milli\w+$"
+    r"|Zeit\w*$|Tage?n?$|Monate?n?$|Wochen?$|Stunden?$|Minuten?$|Meter\w*$|Kilometer\w*$|Quadrat\w*$|Meilen$"
+    r"|(?:Janu|Febru)ar$|März$|April$|Mai$|Jun[io]$|Jul[io]$|August$|(?:Septem|Novem|Dezem)ber$|Oktober$|Herrn?$"
+)
+"""German, where all nouns are capitalised: what nouns look like that are no names."""
+ARTICLES = frozenset(
+    "ein eine einen einem einer eines kein keine keinen keinem keiner mehrere viele einige alle jede jeder jedes "
+    "diese dieser dieses diesen diesem zwei drei vier fünf sechs sieben acht neun zehn seine ihre".split()
+)
+"""German words before a noun, and before no name."""
+ADJECTIVE = re.compile(r"(?!zwischen|\w*isch)[a-zäöüß]{5,}e[nmrs]?$")
+"""German adjectives that come before nouns; those of countries come before names, too."""
 
 
 def is_bound(text: str, start: int, end: int) -> bool:
@@ -86,14 +80,6 @@ def is_alternative(text: str, start: int, end: int) -> bool:
 def is_claim(sentence: str) -> bool:
     """Whether a sentence says something of a thing that is wrong of another: it neither denies nor asks."""
     return not DENIAL.search(sentence) and not sentence.rstrip(' "”»“)').endswith(("?", "？", "؟"))
-
-
-def is_noun(word: str, before: str, language: Language) -> bool:
-    """Whether a capitalised word is a noun: it looks like one, or an article comes before it."""
-    name = language.name
-    if name not in NOUNS or before.lower() in ARTICLES[name]:
-        return name in NOUNS
-    return bool(NOUNS[name].match(word) or ADJECTIVES[name].match(before))
 
 
 EVASIVE: Mapping[str, str] = {
@@ -260,10 +246,9 @@ class Names:
     """
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
-        self.language = language
-        self._is_cased = is_cased(language)
+        self._is_cased, self._has_nouns = is_cased(language), language.name == "german"
         self._word = WORD if self._is_cased else LATIN_WORD
-        self._fewest = 2 if language.name in NOUNS else 1
+        self._others = CALENDAR if language.name == "english" else frozenset[str]()
         self._small: set[str] = set()
         self._capital: set[str] = set()
         self._pairs: set[tuple[str, str]] = set()
@@ -282,7 +267,7 @@ class Names:
             elif position or not self._is_cased:
                 self._capital.add(word)
                 self._pairs.add((before, word))
-                if is_noun(word, before, self.language):
+                if self._has_nouns and (before.lower() in ARTICLES or NOUN.match(word) or ADJECTIVE.match(before)):
                     self._nouns.add(word)
             before = word if position else ""
 
@@ -311,7 +296,7 @@ class Names:
         """The name in a group of words; None if it holds none."""
         while run and not self._can_begin(*run[:2]):
             run = run[1:]
-        if len(run) < self._fewest or len(run[-1][0]) == 1 or not any(map(self._is_name, run)):
+        if len(run) < 1 + self._has_nouns or len(run[-1][0]) == 1 or not any(map(self._is_name, run)):
             return None
         start, end = run[0].start(), run[-1].end() - (2 if run[-1][0].endswith(POSSESSIVE) else 0)
         if any(match[0] in self._nouns for match in run) or _is_part(text, start, end):
@@ -326,12 +311,8 @@ class Names:
 
     def _is_name(self, match: re.Match[str]) -> bool:
         word = match[0]
-        return (
-            len(word) >= SHORTEST
-            and word in self._capital
-            and word.lower() not in self._small
-            and word not in CALENDAR.get(self.language.name, ())
-        )
+        is_capital = word in self._capital and word.lower() not in self._small
+        return len(word) >= SHORTEST and is_capital and word not in self._others
 
 
 def _is_part(text: str, start: int, end: int) -> bool:

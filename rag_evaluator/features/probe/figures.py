@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,18 +12,10 @@ from typing import Any
 from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
-from rag_evaluator.features.probe.changes import Material, good_side, material_of
+from rag_evaluator.features.probe.changes import Material, good_side
 from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.verdicts import (
-    CONTINUOUS_TOLERANCE,
-    LIMITS,
-    Expected,
-    Pairs,
-    ProbeCell,
-    figures_of,
-    judge_cells,
-)
+from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.overview import Grid, interval
@@ -184,7 +177,7 @@ def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int
     A change that is not certain is left out.
     """
     goods = list(map(good_side, drawn(samples, max(size, MATERIAL), seed)))
-    material = material_of(goods, language, seed)
+    material = Material(goods, language, seed)
     rows = sorted(goods[:size], key=lambda sample: sample.index)
     pairs = [
         ChangedRow(good.index, name, good, changed)
@@ -241,23 +234,20 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
     cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys])
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
-        figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
-    control = {
-        metric: control_of(
+        figures.setdefault(metric, {})[probe] = cell
+    control = {}
+    for metric in metrics:
+        rows = [
             (str(pair.row), records[pair.row, GOOD, metric], records[pair.row, AS_MANY, metric])
             for pair in by_cell[metric, AS_MANY]
-        )
-        for metric in metrics
-    }
-    control = {metric: sides for metric, sides in control.items() if sides}
+        ]
+        if sides := control_of(rows):
+            control[metric] = sides
+    counts, used = Counter(pair.probe for pair in pairs), {probe for _, probe in keys}
     about = {
-        name: {
-            "rows": sum(pair.probe == name for pair in pairs),
-            "change": probe.meaning,
-            "expected": probe.expected,
-        }
+        name: {"rows": counts[name], "change": probe.meaning, "expected": probe.expected}
         for name, probe in PROBES.items()
-        if any(name == used for _, used in keys)
+        if name in used
     }
     whole = {"probes": about, "settings": {**settings.model_dump(), **LIMITS}, "metrics": figures}
     return {**whole, **({"control": control} if control else {})}
@@ -297,12 +287,6 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     )
     units, expected = [str(pair.row) for pair in pairs], PROBES[probe].expected
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
-
-
-def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
-    counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
-    figures = {"pairs": pairs, **{name: getattr(cell, name) for name in counts}, "share": figures_of(cell.share)}
-    return figures if cell.above is None else {**figures, "above_control": figures_of(cell.above)}
 
 
 COLUMNS = (

@@ -15,7 +15,6 @@ from rag_evaluator.features.probe.facts import EVASIVE
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.figures import (
     PROBES,
-    ChangedRow,
     ProbeUnit,
     pairs_of,
     probe_overview,
@@ -58,27 +57,59 @@ class ProbeStage(Stage):
     """The stage of `probe`.
 
     Args:
-        rows: places of the rows that were drawn.
-        pairs: what was made of them.
-        metrics: the chosen rows of `METRICS` that are probed.
-        plan, about: see `rag_evaluator.run.task.Stage`.
+        rows: of the dataset.
+        metrics: those of the configuration.
+        about: what the manifest says, with the signature of each metric.
         load: loads the models; None where nothing is left to be scored.
+
+    Raises `ConfigError` where no probe concerns any of the metrics, or none can be made of any row.
     """
 
     files = (ROWS, REPORT, MANIFEST)
 
     def __init__(
         self,
-        rows: Sequence[int],
-        pairs: Sequence[ChangedRow],
+        rows: CheckedRows,
+        config: Config,
         metrics: Mapping[str, Metric],
-        plan: Plan,
         about: Mapping[str, Any],
         load: Load | None = None,
     ) -> None:
-        self.rows, self.pairs, self.metrics = rows, pairs, metrics
-        self.plan, self.about, self._load = plan, about, load
-        self.units = units_of(pairs, metrics)
+        self.metrics, self.about, self._load = probed(metrics), about, load
+        self.settings, self.language = config.section(ProbeConfig), find_language(config.language)
+        if not self.metrics:
+            known = dict.fromkeys(name for probe in PROBES.values() for name in probe.metrics)
+            raise ConfigError(
+                f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
+                f"{', '.join(known)}."
+            )
+        self.rows, self.pairs = pairs_of(rows, self.settings.sample, self.language, self.settings.seed)
+        self.units = units_of(self.pairs, self.metrics)
+        if not self.units:
+            raise ConfigError(
+                f"{config.place()}: no probe can be made of any of {len(self.rows)} rows: they need a question and a "
+                "response or reference, and contexts for what is measured in contexts."
+            )
+        lines = [about["signatures"][name] for name in self.metrics]  # that of a text's own metric is in its digest
+        self.plan = Plan(
+            task=TASK,
+            stage=STAGE,
+            units=len(self.units),
+            unit_noun="texts",
+            column_noun="columns",
+            cell_noun="scores",
+            data=rows.digest,
+            options={
+                "sample": str(self.settings.sample),
+                "seed": str(self.settings.seed),
+                "metrics": ", ".join(self.metrics),
+                "texts": short_digest("\n".join(unit.sample.digest for unit in self.units)),
+                "signatures": short_digest("\n".join(map(str, lines))),
+            },
+            columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
+            chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(self.units)),
+            part=rows.part,
+        )
 
     def digest(self, unit: ProbeUnit, column: str) -> str:
         read = unit.sample.digest_of(self.metrics[unit.metric].reads)
@@ -100,8 +131,7 @@ class ProbeStage(Stage):
 
     def report(self, table: Table) -> dict[str, Any]:
         """What `probe.json` says. Any: JSON."""
-        settings = make_config(self.about["config"]).section(ProbeConfig)
-        figures = report(self.pairs, self.metrics, self._records(table), settings)
+        figures = report(self.pairs, self.metrics, self._records(table), self.settings)
         return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
 
     @staticmethod
@@ -111,67 +141,12 @@ class ProbeStage(Stage):
     def _notes(self, figures: Mapping[str, Any]) -> list[str]:
         """What was not probed, and why."""
         left = [name for name in self.about["signatures"] if name not in figures["metrics"]]
-        language = find_language(self.about["config"]["language"]).name
         notes = (
             [f"not probed: {', '.join(left)}: no probe concerns them, or the rows lack what they need"] if left else []
         )
-        if language not in EVASIVE and "answer_relevancy" in figures["metrics"]:
-            notes.append(f"evasive: no evasive answer is known in {language}")
+        if self.language.name not in EVASIVE and "answer_relevancy" in figures["metrics"]:
+            notes.append(f"evasive: no evasive answer is known in {self.language.name}")
         return notes
-
-
-def probe_stage(
-    rows: CheckedRows,
-    config: Config,
-    metrics: Mapping[str, Metric],
-    about: Mapping[str, Any],
-    load: Load | None,
-) -> ProbeStage:
-    """The stage for the rows of a dataset.
-
-    Args:
-        metrics: those of the configuration.
-        about: what the manifest says, with the signature of each metric.
-        load: loads the models.
-
-    Raises `ConfigError` where no probe concerns any of the metrics, or none can be made of any row.
-    """
-    chosen = probed(metrics)
-    if not chosen:
-        known = dict.fromkeys(name for probe in PROBES.values() for name in probe.metrics)
-        raise ConfigError(
-            f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
-            f"{', '.join(known)}."
-        )
-    settings = config.section(ProbeConfig)
-    drawn, pairs = pairs_of(rows, settings.sample, find_language(config.language), settings.seed)
-    units = units_of(pairs, chosen)
-    if not units:
-        raise ConfigError(
-            f"{config.place()}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
-            "or reference, and contexts for what is measured in contexts."
-        )
-    lines = [about["signatures"][name] for name in chosen]  # that of a text's own metric is in its digest, too
-    plan = Plan(
-        task=TASK,
-        stage=STAGE,
-        units=len(units),
-        unit_noun="texts",
-        column_noun="columns",
-        cell_noun="scores",
-        data=rows.digest,
-        options={
-            "sample": str(settings.sample),
-            "seed": str(settings.seed),
-            "metrics": ", ".join(chosen),
-            "texts": short_digest("\n".join(unit.sample.digest for unit in units)),
-            "signatures": short_digest("\n".join(map(str, lines))),
-        },
-        columns={COLUMN: None if any(map(is_unnamed, lines)) else "probe"},
-        chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
-        part=rows.part,
-    )
-    return ProbeStage(drawn, pairs, chosen, plan, about, load)
 
 
 def of_journal(journal: Journal) -> ProbeStage:
@@ -182,7 +157,7 @@ def of_journal(journal: Journal) -> ProbeStage:
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
         raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
     rows = rows_again(config.dataset, config.columns, journal.plan.part)
-    return probe_stage(rows, config, chosen_metrics(config), journal.about, None)
+    return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 
 
 class ProbeReport(WithOverview, dict[str, Any]):
@@ -247,7 +222,7 @@ def run_probe(
     with ACTIVITY.phase(CHECKING):
         rows, lines = evaluator.rows(data), evaluator.signatures_once()
         about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-        stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
+        stage = ProbeStage(rows, config, metrics, about, evaluator.scorer)
     table = run_stage(stage, folder, worker, progress, stop, start)
     if outcome(table.journal, began)[0]:
         refresh_report(folder)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ Word = Literal[
 Expected = Literal["worse", "equal", "not better"]
 CONTINUOUS_TOLERANCE = 0.05
 CHANCE = 0.5  # the share of a judge that does not notice the change
+MOVES = {"falls": 1.0, "ties": 0.0, "rises": -1.0}
 ALPHA = 0.05  # of the tests for `weak` and `wrong way`, after Holm over all cells
 LIMITS: Mapping[str, float] = {"pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
 """Of the words: a cell with fewer pairs is `too few`; the lower end of the share of a `reliable` cell is at least this,
@@ -57,36 +59,40 @@ class Pairs:
     def is_control(self) -> bool:
         return self.expected != "worse"
 
+    @cached_property
+    def sides(self) -> Array:
+        """*Shape:* (good and changed, pairs)."""
+        return np.asarray([self.good, self.changed], dtype=np.float64)
 
-@dataclass(frozen=True)
-class ProbeCell:
-    """What a judge did with the pairs of one metric and one probe.
+    @cached_property
+    def most(self) -> float:
+        """The greatest change that is none."""
+        rounding = 0.0 if self.scale.kind == "judged" else CONTINUOUS_TOLERANCE
+        return TIE + (rounding if self.tolerance is None else self.tolerance)
 
-    Attributes:
-        falls, ties, rises: pairs whose changed side is worse, equal, better.
-        floor: pairs whose good side has the worst score already, and whose changed side has it, too; they count nowhere
-            else. If the changed side is better the pair is a rise: leaving it out would leave out chances to rise only,
-            and even scores at random would then fall more often than they rise.
-        missing: pairs without one of the scores.
-        share: (falls + half the ties) / pairs, with its interval; of a control the share of false alarms.
-        p, p_holm: two-sided, of falls and rises being equally likely; `p_holm` after Holm over all cells. None for
-            controls and where there is no pair.
-        word: None for controls.
-        above: the share less that of the control that should stay equal, over the rows that both count, with its
-            interval; None: there is no such control. Without it a judge whose scores fall with any change of the
-            text would be one that notices faults.
-    """
+    @cached_property
+    def at_floor(self) -> NDArray[np.bool_]:
+        """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
+        worst = self.scale.low if self.scale.better == "higher" else self.scale.high
+        near = np.abs(self.sides - worst) <= self.most
+        return np.asarray(near.all(axis=0) & (not self.is_control))
 
-    falls: int
-    ties: int
-    rises: int
-    floor: int
-    missing: int
-    share: Estimate
-    p: float | None
-    p_holm: float | None
-    word: Word | None
-    above: Estimate | None
+    @cached_property
+    def moves(self) -> Array:
+        """1 for a fall, 0 for a tie, -1 for a rise, NaN for a pair that does not count."""
+        good, changed = self.sides
+        falls = good - changed if self.scale.better == "higher" else changed - good
+        moves = np.where(np.abs(falls) <= self.most, 0.0, np.sign(falls))
+        return np.where(np.isnan(falls) | self.at_floor, np.nan, moves)
+
+    @cached_property
+    def share(self) -> Estimate:
+        """Of the pairs whose changed side is worse, half the ties included; of a control that of false alarms."""
+        values = (1 + self.moves) / 2
+        if self.is_control:
+            alarm = self.moves < 0 if self.expected == "not better" else self.moves != 0
+            values = np.where(np.isnan(self.moves), np.nan, alarm)
+        return mean_interval(values, PASS, clusters=self.units)
 
 
 def figures_of(estimate: Estimate) -> dict[str, Any]:
@@ -95,8 +101,8 @@ def figures_of(estimate: Estimate) -> dict[str, Any]:
     return {name: getattr(estimate, name) for name in names}
 
 
-def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
-    """Every cell with its figures and its word, in order.
+def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
+    """What a judge did with the pairs of each cell, in order, as `probe.json` has it. Any: JSON.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
     more than an interval on one side of one half: the paired sign-flip test of falls against rises, after Holm over all
@@ -107,37 +113,52 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
     Args:
         cells: probes and controls of all metrics. A cell without controls cannot be `reliable`.
         seed: of the test's random flips.
+
+    Returns:
+        `falls`, `ties`, `rises`: pairs whose changed side is worse, equal, better.
+        `floor`: pairs whose good side has the worst score already, and whose changed side has it, too; they count
+        nowhere else. If the changed side is better the pair is a rise: leaving it out would leave out chances to rise
+        only, and even scores at random would then fall more often than they rise.
+        `missing`: pairs without one of the scores.
+        `p`, `p_holm`: two-sided, of falls and rises being equally likely; `p_holm` after Holm over all cells. None for
+        controls and where there is no pair.
+        `word`: None for controls.
+        `share`: (falls + half the ties) / pairs, with its interval; of a control the share of false alarms.
+        `above_control`: the share less that of the control that should stay equal, over the rows that both count, with
+        its interval, where there is such a control. Without it a judge whose scores fall with any change of the text
+        would be one that notices faults.
     """
     units = [unit for pairs in cells for unit in pairs.units]
-    moves = [_moves(pairs) for pairs in cells]
-    shares = [_share(pairs, move) for pairs, move in zip(cells, moves, strict=True)]
     p_values = [
-        None if pairs.is_control else sign_flip_p_value(move, pairs.units, seed, among=units)
-        for pairs, move in zip(cells, moves, strict=True)
+        None if pairs.is_control else sign_flip_p_value(pairs.moves, pairs.units, seed, among=units) for pairs in cells
     ]
     judged = []
-    for pairs, move, share, p, p_holm in zip(cells, moves, shares, p_values, holm(p_values), strict=True):
-        controls = [at for at, other in enumerate(cells) if other.is_control and other.metric == pairs.metric]
-        equal = next((at for at in controls if cells[at].expected == "equal"), None)
-        above = None if equal is None or pairs.is_control else _above(pairs, move, cells[equal], moves[equal])
-        falls, ties, rises = (int(np.count_nonzero(move == way)) for way in (1.0, 0.0, -1.0))
-        floor = int(np.count_nonzero(_at_floor(pairs)))
-        missing = int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs)))))
-        word = None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, floor, above)
-        judged.append(ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, word, above))
+    for pairs, p, p_holm in zip(cells, p_values, holm(p_values), strict=True):
+        controls = [other for other in cells if other.is_control and other.metric == pairs.metric]
+        equal = next((control for control in controls if control.expected == "equal"), None)
+        above = None if equal is None or pairs.is_control else _above(pairs, equal)
+        figures: dict[str, Any] = {
+            "pairs": len(pairs.units),
+            **{name: int(np.count_nonzero(pairs.moves == way)) for name, way in MOVES.items()},
+            "floor": int(np.count_nonzero(pairs.at_floor)),
+            "missing": int(np.count_nonzero(np.isnan(pairs.sides).any(axis=0))),
+            "p": p,
+            "p_holm": p_holm,
+            "word": None if pairs.is_control else _word(pairs, controls, p_holm, above),
+            "share": figures_of(pairs.share),
+        }
+        judged.append(figures if above is None else {**figures, "above_control": figures_of(above)})
     return judged
 
 
-def _word(
-    share: Estimate, alarms: Sequence[Estimate], p_holm: float | None, floor: int, above: Estimate | None
-) -> Word:
-    """The first word that fits, in the order of `Word`; `alarms` are the shares of the controls."""
-    low, high = share.ci_low, share.ci_high
-    if not share.n and floor >= LIMITS["pairs"]:
+def _word(pairs: Pairs, controls: Sequence[Pairs], p_holm: float | None, above: Estimate | None) -> Word:
+    """The first word that fits, in the order of `Word`."""
+    counted, low, high = pairs.share.n, pairs.share.ci_low, pairs.share.ci_high
+    if not counted and np.count_nonzero(pairs.at_floor) >= LIMITS["pairs"]:
         return "always worst"
-    if low is None or high is None or share.n < LIMITS["pairs"]:
+    if low is None or high is None or counted < LIMITS["pairs"]:
         return "too few"
-    highs = [control.ci_high for control in alarms]
+    highs = [control.share.ci_high for control in controls]
     is_quiet = bool(highs) and all(end is not None and end <= LIMITS["false_alarms"] for end in highs)
     is_notable = p_holm is not None and p_holm <= ALPHA
     is_above = above is None or not above.n or (above.ci_low is not None and above.ci_low > 0)
@@ -151,43 +172,10 @@ def _word(
     return next((name for name, fits in rules.items() if fits), "undecided")
 
 
-def _moves(pairs: Pairs) -> Array:
-    """1 for a fall, 0 for a tie, -1 for a rise, NaN for a pair that does not count."""
-    good, changed = _sides(pairs)
-    falls = good - changed if pairs.scale.better == "higher" else changed - good
-    moves = np.where(np.abs(falls) <= _tolerance(pairs), 0.0, np.sign(falls))
-    return np.where(np.isnan(falls) | _at_floor(pairs), np.nan, moves)
-
-
-def _sides(pairs: Pairs) -> tuple[Array, Array]:
-    return np.asarray(pairs.good, dtype=np.float64), np.asarray(pairs.changed, dtype=np.float64)
-
-
-def _tolerance(pairs: Pairs) -> float:
-    rounding = 0.0 if pairs.scale.kind == "judged" else CONTINUOUS_TOLERANCE
-    return TIE + (rounding if pairs.tolerance is None else pairs.tolerance)
-
-
-def _at_floor(pairs: Pairs) -> NDArray[np.bool_]:
-    """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
-    worst = pairs.scale.low if pairs.scale.better == "higher" else pairs.scale.high
-    near = [np.abs(side - worst) <= _tolerance(pairs) for side in _sides(pairs)]
-    return np.asarray(near[0] & near[1] & (not pairs.is_control))
-
-
-def _share(pairs: Pairs, moves: Array) -> Estimate:
-    if pairs.is_control:
-        alarm = moves < 0 if pairs.expected == "not better" else moves != 0
-        values = np.where(np.isnan(moves), np.nan, alarm)
-    else:
-        values = (1 + moves) / 2
-    return mean_interval(values, PASS, clusters=pairs.units)
-
-
-def _above(pairs: Pairs, moves: Array, control: Pairs, of_control: Array) -> Estimate:
+def _above(pairs: Pairs, control: Pairs) -> Estimate:
     """The share less that of the control, over the rows that both count."""
-    by_unit = dict(zip(control.units, of_control, strict=True))
-    differences = (moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
+    by_unit = dict(zip(control.units, control.moves, strict=True))
+    differences = (pairs.moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
     return difference_interval(differences, PASS, clusters=pairs.units)
 
 

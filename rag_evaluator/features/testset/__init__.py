@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = facade(
         "checker": "AgreeOutput CandidateMaker KnownOutput MadeOutput",
         "corpus": "CHUNKS Document chunks_of read_corpus splitter_of write_corpus",
         "readers": "read_documents",
-        "selection": "SlotResult duplicates_of",
+        "selection": "duplicates_of",
     },
 )

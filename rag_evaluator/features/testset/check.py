@@ -14,7 +14,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import FILTERS, NOT_FOUND, OWNERS, Checker
 from rag_evaluator.features.testset.prepare import UNANSWERABLE, Candidate
-from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
+from rag_evaluator.features.testset.selection import duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.manifest import as_written
@@ -62,8 +62,7 @@ class RowUnit:
         columns = self.sample.columns
         kind = UNANSWERABLE if columns.get("answerable") is False else "single_fact"
         contexts: list[str] = next((columns[name] for name in CONTEXTS if self.sample.has(name)), [])
-        answer = str(columns.get("reference", "")).strip()
-        return Candidate(kind, columns["user_input"].strip(), answer, (), tuple(contexts))
+        return Candidate(kind, columns["user_input"].strip(), str(columns.get("reference", "")).strip(), contexts)
 
 
 class TestsetCheck(QuestionStage):
@@ -89,7 +88,7 @@ class TestsetCheck(QuestionStage):
     def findings(self, table: Table) -> list[dict[str, Any]]:
         """What is said of each row, in order."""
         records = [(unit, records[COLUMN][0]) for unit, records in table]
-        repeats = duplicates_of([_asked(unit) for unit, record in records if not record.missing])
+        repeats = duplicates_of({unit.index: _asked(unit) for unit, record in records if not record.missing})
         return [
             {
                 "row": unit.index,
@@ -110,11 +109,11 @@ class TestsetCheck(QuestionStage):
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
-def _asked(unit: RowUnit) -> SlotResult:
+def _asked(unit: RowUnit) -> dict[str, Any]:
     """The row as those are that repeat one another; about the same is what has a context in common."""
     candidate = unit.candidate
     about = {"chunks": candidate.contexts, "correct": {"chunks": ()}, "vector": ()}
-    return SlotResult(unit.index, "", {"question": candidate.question, "answer": candidate.answer, **about})
+    return {"question": candidate.question, "answer": candidate.answer, **about}
 
 
 def _flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot
+from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
@@ -116,7 +116,7 @@ async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict
         return _verdict(answer is None, "its contexts hold an answer", answer=answer)
     if answer is None:
         return _verdict(False, NOT_FOUND)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
 
 
@@ -127,7 +127,7 @@ async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     answer = await checker.known(candidate.question)
     if answer is None:
         return _verdict(True, None, answer=None)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     reason = "the judge answers it without contexts"
     return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
 
@@ -141,7 +141,7 @@ async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVer
         return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
     if answer is None:
         return _verdict(False, "no answer among similar chunks of other documents", **seen)
-    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    agreement = await checker.agreement(candidate, answer)
     reason = "another answer among similar chunks of other documents"
     return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
 
@@ -209,15 +209,15 @@ class Checker:
         answer = await self._ask("testset", "known_prompt", asked, KnownOutput)
         return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
 
-    async def agreement(self, question: str, reference: str, answer: str) -> float:
-        """The probability that two answers say the same, [0, 1]."""
-        shown = AgreeInput(user_input=question, reference=reference, answer=answer)
+    async def agreement(self, candidate: Candidate, answer: str) -> float:
+        """The probability that an answer says the same as that of a candidate, [0, 1]."""
+        shown = AgreeInput(user_input=candidate.question, reference=candidate.answer, answer=answer)
         prompt = self.prompts["testset", "agree_prompt"].to_string(shown)
         return await probability(self.judge, prompt, AGREES, DIFFERS)
 
-    async def support(self, question: str, answer: str, context: str) -> float:
+    async def support(self, candidate: Candidate, context: str) -> float:
         """The probability that a context supports the answer, [0, 1]."""
-        shown = SupportInput(user_input=question, answer=answer, context=context)
+        shown = SupportInput(user_input=candidate.question, answer=candidate.answer, context=context)
         prompt = self.prompts["generate", "support_prompt"].to_string(shown)
         return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
@@ -250,14 +250,12 @@ class CandidateMaker:
     """Makes candidates.
 
     Attributes:
-        useful: places of the chunks that questions are made from.
         neighbours: of the corpus.
         embed: the vector of a text.
         checker: what its candidates pass through.
     """
 
     corpus: Sequence[DocumentChunk]
-    useful: frozenset[int]
     neighbours: Neighbours
     embed: Embed
     checker: Checker
@@ -268,7 +266,7 @@ class CandidateMaker:
         if partner is None and slot.kind in PARTNERS:
             return Record(None, NO_PARTNER[PARTNERS[slot.kind]])
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
-        contexts = tuple(self.corpus[place].text for place in chunks)
+        contexts = [self.corpus[place].text for place in chunks]
         try:
             made = await self.checker.made(slot.kind, contexts)
         except JudgementError as error:
@@ -276,11 +274,10 @@ class CandidateMaker:
         question, answer = made.question.strip(), made.answer.strip()
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
-        vector = tuple(await self.embed(question))
+        vector = await self.embed(question)
         documents_of_answer = {self.corpus[place].document for place in chunks}
         others = self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks, documents_of_answer)
-        distractors = tuple(self.corpus[place].text for place in others)
-        candidate = Candidate(slot.kind, question, answer, chunks, contexts, distractors, vector)
+        candidate = Candidate(slot.kind, question, answer, contexts, [self.corpus[place].text for place in others])
         is_kept, verdicts = await self.checker.verdicts(candidate)
         return Record(
             {
@@ -291,21 +288,20 @@ class CandidateMaker:
                 "keep": is_kept,
                 "verdicts": verdicts,
                 "difficulty": difficulty(verdicts),
-                "correct": await self._correct(candidate) if is_kept else None,
-                "vector": [round(number, DECIMALS) for number in candidate.vector],
+                "correct": await self._correct(candidate, chunks, vector) if is_kept else None,
+                "vector": [round(number, DECIMALS) for number in vector],
             }
         )
 
-    async def _correct(self, candidate: Candidate) -> dict[str, Any]:
+    async def _correct(self, candidate: Candidate, chunks: Sequence[int], vector: Sequence[float]) -> dict[str, Any]:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
         if not candidate.is_answerable:
             return {"pool": 0, "chunks": [], "support": {}}
-        near = self.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
-        pool = [*candidate.chunks, *near]
+        pool = [*chunks, *self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks)]
 
         async def support(place: int) -> float | None:
             try:
-                return await self.checker.support(candidate.question, candidate.answer, self.corpus[place].text)
+                return await self.checker.support(candidate, self.corpus[place].text)
             except JudgementError:
                 return None  # the chunk does not fit into the window: not known
 
@@ -313,7 +309,7 @@ class CandidateMaker:
         supporting = {place for place, share in shares.items() if share is not None and share > LIKELY}
         return {
             "pool": len(pool),
-            "chunks": sorted(supporting or candidate.chunks),
+            "chunks": sorted(supporting or chunks),
             "support": {str(place): share for place, share in shares.items()},
         }
 
@@ -325,7 +321,7 @@ class CandidateMaker:
         left_out = {document} if PARTNERS[slot.kind] == "other document" else {*self.neighbours.documents} - {document}
         vector = self.neighbours.vectors[slot.chunk].tolist()
         near = self.neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
-        return next((place for place in near if place in self.useful), None)
+        return next((place for place in near if is_useful(self.corpus[place])), None)
 
 
 def difficulty(verdicts: dict[str, Any]) -> str | None:

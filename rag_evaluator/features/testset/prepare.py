@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -163,19 +163,15 @@ class Candidate:
     Attributes:
         kind: a key of `SHARES`.
         question, answer: texts without blanks around them.
-        chunks: places in the corpus of what it was made from.
-        contexts: their texts.
+        contexts: what it was made from.
         distractors: texts of the chunks of other documents that are nearest to the question, the nearest first.
-        vector: of the question.
     """
 
     kind: str
     question: str
     answer: str
-    chunks: tuple[int, ...]
-    contexts: tuple[str, ...]
-    distractors: tuple[str, ...] = ()
-    vector: tuple[float, ...] = field(repr=False, default=())
+    contexts: Sequence[str]
+    distractors: Sequence[str] = ()
 
     @property
     def is_answerable(self) -> bool:
@@ -208,20 +204,18 @@ class Slot:
         return short_digest(f"{self.kind}\0{self.chunk_id}")
 
 
-def useful(corpus: Sequence[DocumentChunk]) -> list[int]:
-    """Places of the chunks that questions can be made from."""
-    return [place for place, chunk in enumerate(corpus) if len(chunk.text.encode()) >= FEWEST_BYTES]
+def is_useful(chunk: DocumentChunk) -> bool:
+    """Whether questions can be made from a chunk."""
+    return len(chunk.text.encode()) >= FEWEST_BYTES
 
 
-def slots_of(
-    corpus: Sequence[DocumentChunk], places: Sequence[int], shares: Mapping[str, float], count: int, seed: int
-) -> list[Slot]:
+def slots_of(corpus: Sequence[DocumentChunk], shares: Mapping[str, float], count: int, seed: int) -> list[Slot]:
     """The first `count` slots, or all that there are; more of them begin with the same ones.
 
     Args:
-        places: of useful chunks.
         shares: kind -> share.
     """
+    places = [place for place, chunk in enumerate(corpus) if is_useful(chunk)]
     kinds = {kind: shares[kind] for kind in SHARES if shares.get(kind, 0) > 0}
     orders = {kind: random.Random(f"{seed}\0{kind}").sample(places, len(places)) for kind in kinds}
     turns, slots = in_turn(kinds), list[Slot]()

@@ -1,8 +1,7 @@
 """Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,10 @@ from rapidfuzz.process import cdist
 
 from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
-from rag_evaluator.features.testset.prepare import UNANSWERABLE, in_turn, unit_vectors
+from rag_evaluator.features.testset.prepare import UNANSWERABLE, Slot, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.run.task import Record
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order
@@ -22,72 +22,52 @@ SAME_ANSWER = 80  # of 100: the words that two answers share
 SAME_MEANING = 0.95  # cosine
 
 
-@dataclass(frozen=True)
-class SlotResult:
-    """What became of a slot; `fields` is None where there is no question, for the `reason`. Any: JSON."""
-
-    index: int
-    kind: str
-    fields: Mapping[str, Any] | None
-    reason: str | None = None
+Made = Sequence[tuple[Slot, Record]]  # what became of each slot
+Fields = Mapping[str, Any]  # of a candidate, as `CandidateMaker.make` gives them. Any: JSON
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What was chosen.
-
-    Attributes:
-        chosen: places of slots, in order.
-        duplicates: place -> place of the question that it repeats.
-        survivors: kept by all filters, chosen or not.
-    """
-
-    chosen: Sequence[int]
-    duplicates: Mapping[int, int]
-    survivors: int
-
-
-def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
+def select(made: Made, settings: TestsetConfig) -> tuple[list[int], dict[int, int]]:
     """Choose at most `settings.size` of the candidates that all filters keep.
 
     Kinds get their shares; what a kind lacks is filled with the others.
+
+    Returns:
+        The places of those that were chosen, in order; and place -> place of the question that it repeats.
     """
-    kept = [candidate for candidate in made if candidate.fields is not None and candidate.fields["keep"]]
+    kept = {slot.index: record.value for slot, record in made if not record.missing and record.value["keep"]}
     duplicates = duplicates_of(kept) if DUPLICATE in settings.filters else {}
     queues: dict[str, list[int]] = {kind: [] for kind, share in settings.kinds.items() if share > 0}
-    for candidate in kept:
-        if candidate.index not in duplicates:
-            queues[candidate.kind].append(candidate.index)
+    for index, fields in kept.items():
+        if index not in duplicates:
+            queues[fields["kind"]].append(index)
     survivors = sum(map(len, queues.values()))
     chosen: list[int] = []
     for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
         if len(chosen) == min(settings.size, survivors):
             break
         chosen.append((queues[kind] or max(queues.values(), key=len)).pop(0))
-    return Selection(sorted(chosen), duplicates, survivors)
+    return sorted(chosen), duplicates
 
 
-def duplicates_of(kept: Sequence[SlotResult]) -> dict[int, int]:
+def duplicates_of(kept: Mapping[int, Fields]) -> dict[int, int]:
     """Candidates that repeat an earlier one: the same words, or nearly the same ones and the same answer.
 
     "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
     """
-    repeats: dict[int, int] = {}
-    for place, before, letters in _near_ones(kept):
-        candidate, first = kept[place], kept[before]
-        if candidate.index in repeats or first.index in repeats:
+    indexes, repeats = list(kept), dict[int, int]()
+    for place, before, letters in _near_ones(list(kept.values())):
+        candidate, first = indexes[place], indexes[before]
+        if candidate in repeats or first in repeats:
             continue
-        assert candidate.fields is not None and first.fields is not None
-        if letters == SAME_WORDS or _answered_alike(candidate.fields, first.fields):
-            repeats[candidate.index] = first.index
+        if letters == SAME_WORDS or _answered_alike(kept[candidate], kept[first]):
+            repeats[candidate] = first
     return repeats
 
 
-def _near_ones(kept: Sequence[SlotResult]) -> Iterator[tuple[int, int, float]]:
+def _near_ones(kept: Sequence[Fields]) -> Iterator[tuple[int, int, float]]:
     """Pairs of near questions, in order: place, place of an earlier one, how alike their letters are, of 100."""
-    fields = [candidate.fields or {} for candidate in kept]
-    questions = [str(row["question"]).lower() for row in fields]
-    vectors = unit_vectors(np.asarray([row["vector"] for row in fields] or [[]], np.float32))
+    questions = [fields["question"].lower() for fields in kept]
+    vectors = unit_vectors(np.asarray([fields["vector"] for fields in kept] or [[]], np.float32))
     for start in range(0, len(kept), AT_ONCE):
         end = min(start + AT_ONCE, len(kept))
         letters = cdist(questions[start:end], questions[:end], scorer=fuzz.token_sort_ratio, dtype=np.float32)
@@ -97,33 +77,30 @@ def _near_ones(kept: Sequence[SlotResult]) -> Iterator[tuple[int, int, float]]:
                 yield int(start + row), int(before), float(letters[row, before])
 
 
-def _answered_alike(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _answered_alike(first: Fields, other: Fields) -> bool:
     """Whether two questions are about a same chunk, and the words of one answer are nearly all in the other."""
     places = [{*fields["chunks"], *fields["correct"]["chunks"]} for fields in (first, other)]
     words = fuzz.token_set_ratio(first["answer"].lower(), other["answer"].lower())
     return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
 
 
-def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
-    """The step that leaves a candidate out and its reason; None for one that survives."""
-    if candidate.fields is None:
-        return "question", candidate.reason or ""
-    if not candidate.fields["keep"]:
-        step = next(name for name, verdict in candidate.fields["verdicts"].items() if not verdict["keep"])
-        return step, candidate.fields["verdicts"][step]["reason"]
-    if candidate.index in selection.duplicates:
-        return DUPLICATE, "nearly the same question as another"
-    return None, ""
+def why(candidate: Record, repeats: int | None) -> tuple[str | None, str | None]:
+    """The step that leaves out a candidate, which may repeat another one, and its reason; None for a survivor."""
+    if candidate.missing:
+        return "question", candidate.reason
+    if not candidate.value["keep"]:
+        step = next(name for name, verdict in candidate.value["verdicts"].items() if not verdict["keep"])
+        return step, candidate.value["verdicts"][step]["reason"]
+    return (None, None) if repeats is None else (DUPLICATE, "nearly the same question as another")
 
 
 Row = dict[str, Any]  # JSON
 
 
-def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
+def rows_of(made: Made, chosen: Sequence[int], corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
-    for index in selection.chosen:
-        fields = made[index].fields
-        assert fields is not None
+    for index in chosen:
+        fields = made[index][1].value
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
         yield {
             "id": short_digest(f"{fields['question']}\0{fields['answer']}"),
@@ -144,26 +121,28 @@ def place_of(chunk: DocumentChunk) -> Row:
     return {"document": chunk.document, "start": chunk.start, "end": chunk.end, "headings": list(chunk.headings)}
 
 
-def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
+def details_of(
+    made: Made, chosen: Collection[int], duplicates: Mapping[int, int], corpus: Sequence[DocumentChunk]
+) -> Iterator[Row]:
     """Every candidate with its verdicts, and what became of it."""
-    chosen = set(selection.chosen)
-    for candidate in made:
-        step, reason = why(candidate, selection)
-        fields = dict(candidate.fields or {})
+    for slot, candidate in made:
+        repeats = duplicates.get(slot.index)
+        step, reason = why(candidate, repeats)
+        fields = dict(candidate.value or {})
         fields.pop("vector", None)
         yield {
-            "candidate": candidate.index,
-            "kind": candidate.kind,
-            "chosen": candidate.index in chosen,
+            "candidate": slot.index,
+            "kind": slot.kind,
+            "chosen": slot.index in chosen,
             "left_out_by": step,
-            "reason": reason or None,
-            "repeats": selection.duplicates.get(candidate.index),
+            "reason": reason,
+            "repeats": repeats,
             "made_from": [place_of(corpus[place]) for place in fields.pop("chunks", [])],
             **fields,
         }
 
 
-def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: int) -> Row:
+def summary_of(details: Sequence[Row], corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
     chosen = [candidate for candidate in details if candidate["chosen"]]
     used = {place["document"] for candidate in chosen for place in candidate["made_from"]}
@@ -176,7 +155,7 @@ def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: i
     return {
         "wanted": wanted,
         "chosen": len(chosen),
-        "survived": survivors,
+        "survived": sum(candidate["left_out_by"] is None for candidate in details),
         "candidates": len(details),
         "left_out": {step: dict(counter.most_common()) for step, counter in left_out.items()},
         "kinds": dict(kinds.most_common()),

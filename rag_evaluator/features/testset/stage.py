@@ -14,12 +14,12 @@ from rag_evaluator.features.testset.prepare import (
     FOLDER,
     Slot,
     corpus_of,
+    is_useful,
     neighbours_of,
     slots_of,
-    useful,
 )
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of
+from rag_evaluator.features.testset.selection import details_of, rows_of, select, summary_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource
@@ -71,26 +71,22 @@ class Testset(QuestionStage):
     def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None and self.embeddings is not None
         model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
-        places = frozenset(useful(self.corpus.chunks))
         neighbours = neighbours_of(self.corpus, model.embed_texts, str(self.embeddings.identity), folder)
         checker = Checker(self.asking, judge)
-        return CandidateMaker(self.corpus.chunks, places, neighbours, model.aembed_text, checker).make
+        return CandidateMaker(self.corpus.chunks, neighbours, model.aembed_text, checker).make
 
     def is_written(self, folder: Path) -> bool:
         return _last_size(folder) == self.settings.size
 
     def write(self, table: Table, folder: Path) -> None:
-        settings, made = self.settings, []
-        for unit, records in table:
-            record = records[COLUMN][0]
-            made.append(SlotResult(unit.index, unit.kind, record.value, record.reason))
-        selection = select(made, settings)
-        write_lines(folder / ROWS, rows_of(made, selection, self.corpus.chunks))
-        details = list(details_of(made, selection, self.corpus.chunks))
+        settings, made = self.settings, [(slot, records[COLUMN][0]) for slot, records in table]
+        chosen, duplicates = select(made, settings)
+        write_lines(folder / ROWS, rows_of(made, chosen, self.corpus.chunks))
+        details = list(details_of(made, set(chosen), duplicates, self.corpus.chunks))
         write_lines(folder / QUESTIONS, details)
         write_wide_json(folder / MANIFEST, _of_size(as_written(table.about), settings.size))
         chosen_by = settings.model_dump(mode="json", include={"size", "kinds", "filters"})
-        summary = summary_of(details, selection.survivors, self.corpus, settings.size)
+        summary = summary_of(details, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": chosen_by})
 
 
@@ -99,15 +95,15 @@ def testset_stage(config: Config) -> Testset:
     asking, corpus = TaskJudge(TASK, config, owners=OWNERS), corpus_of(config)
     source = EmbeddingsSource(None, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
-    places = useful(corpus.chunks)
+    places = sum(map(is_useful, corpus.chunks))
     wanted = settings.candidates or 2 * settings.size
-    most = len(places) * sum(share > 0 for share in settings.kinds.values())  # each useful chunk once for each kind
+    most = places * sum(share > 0 for share in settings.kinds.values())  # each useful chunk once for each kind
     if settings.size > most:
         raise ConfigError(
-            f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {len(places)} chunks that "
+            f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {places} chunks that "
             f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
         )
-    slots = slots_of(corpus.chunks, places, settings.kinds, wanted, settings.seed)
+    slots = slots_of(corpus.chunks, settings.kinds, wanted, settings.seed)
     asked_with = {name: getattr(settings, name) for name in ASKED_WITH}
     line = asking.signature()
     parts = {**asked_with, "corpus": corpus.digest[:16], **source.parts}
@@ -133,7 +129,7 @@ def of_journal(journal: Journal) -> Testset:
         about = _of_size(about, size)
     settings = make_config(about["config"]).section(TestsetConfig)
     corpus = read_corpus(journal.results / FOLDER)
-    slots = slots_of(corpus.chunks, useful(corpus.chunks), settings.kinds, journal.plan.units, settings.seed)
+    slots = slots_of(corpus.chunks, settings.kinds, journal.plan.units, settings.seed)
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
     return Testset(slots, journal.plan, about, corpus)

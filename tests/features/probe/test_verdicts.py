@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.probe import Pairs, ProbeCell, Word, judge_cells
+from rag_evaluator.features.probe import Pairs, Word, figures_of, judge_cells
 from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
 
 NAN = float("nan")
@@ -21,7 +22,7 @@ def pairs(falls: int, ties: int, rises: int, is_control: bool = False) -> Pairs:
     return Pairs([0.5] * len(changed), changed, units, JUDGED, "equal" if is_control else "worse")
 
 
-def judged(*cells: Pairs) -> ProbeCell:
+def judged(*cells: Pairs) -> dict[str, Any]:
     """The first cell, among others."""
     return judge_cells(cells)[0]
 
@@ -50,31 +51,30 @@ WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, Word]] = [
 @pytest.mark.parametrize(("counts", "control", "expected"), WORDS)
 def test_the_word_of_a_cell(counts: tuple[int, int, int], control: tuple[int, int, int] | None, expected: Word) -> None:
     cell = judged(pairs(*counts), *([pairs(*control, is_control=True)] if control else []))
-    assert (cell.word, (cell.falls, cell.ties, cell.rises)) == (expected, counts)
+    assert (cell["word"], (cell["falls"], cell["ties"], cell["rises"])) == (expected, counts)
 
 
 def test_controls_are_those_of_the_metric_and_the_worst_of_them_counts() -> None:
     cell, quiet, loud = pairs(50, 0, 0), pairs(*QUIET, is_control=True), pairs(*LOUD, is_control=True)
-    assert judged(cell, quiet, replace(loud, metric="other")).word == "reliable"
-    assert judged(cell, quiet, loud).word == judged(cell, loud, quiet).word == "weak"
-    assert judged(cell, quiet, replace(loud, expected="not better")).word == "reliable", "falls are no gains"
+    assert judged(cell, quiet, replace(loud, metric="other"))["word"] == "reliable"
+    assert judged(cell, quiet, loud)["word"] == judged(cell, loud, quiet)["word"] == "weak"
+    assert judged(cell, quiet, replace(loud, expected="not better"))["word"] == "reliable", "falls are no gains"
 
 
 def test_what_is_above_the_control_is_the_paired_difference_of_the_shares() -> None:
     control = Pairs([0.5] * 4, [0.5, 0.5, 0.0, 0.0], ["0003", "0000", "0001", "0009"], JUDGED, "equal")
-    above = judged(pairs(3, 1, 1), control).above
-    assert above is not None
+    above = judged(pairs(3, 1, 1), control)["above_control"]
     # rows 0, 1 and 3 have both: shares 1, 1 and 0.5 against 0.5, 1 and 0.5
-    assert above.mean == pytest.approx((0.5 + 0 + 0) / 3)
-    assert above == difference_interval([0.5, 0, 0], PASS)
-    assert judged(pairs(3, 1, 1), replace(control, expected="not better")).above is None
+    assert above["mean"] == pytest.approx((0.5 + 0 + 0) / 3)
+    assert above == figures_of(difference_interval([0.5, 0, 0], PASS))
+    assert "above_control" not in judged(pairs(3, 1, 1), replace(control, expected="not better"))
 
 
 def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None:
     cell = judged(pairs(10, 30, 2))
-    assert cell.share == mean_interval([1] * 10 + [0.5] * 30 + [0] * 2, PASS), "a tie counts half"
-    assert cell.p == pytest.approx(stats.binomtest(10, 12).pvalue)
-    assert cell.p_holm == cell.p
+    assert cell["share"] == figures_of(mean_interval([1] * 10 + [0.5] * 30 + [0] * 2, PASS)), "a tie counts half"
+    assert cell["p"] == pytest.approx(stats.binomtest(10, 12).pvalue)
+    assert cell["p_holm"] == cell["p"]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None
 )
 def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, among: Word) -> None:
     first, tenth = judged(cell), judged(cell, *[pairs(14, 0, 14)] * 9)
-    assert first.p is not None and 0.01 < first.p < 0.05
-    assert tenth.p_holm == pytest.approx(10 * first.p)
-    assert (first.word, tenth.word) == (alone, among)
+    assert 0.01 < first["p"] < 0.05
+    assert tenth["p_holm"] == pytest.approx(10 * first["p"])
+    assert (first["word"], tenth["word"]) == (alone, among)
 
 
 @pytest.mark.parametrize(("scale", "worst", "other"), [(JUDGED, 0.0, 1.0), (LOWER, 1.0, 0.0), (CONTINUOUS, 0.0, 0.9)])
@@ -94,7 +94,7 @@ def test_a_judge_that_always_gives_the_worst_score_has_a_word_of_its_own(
 ) -> None:
     def of(changed: Sequence[float]) -> Word | None:
         units = [f"{row:02d}" for row in range(len(changed))]
-        return judged(Pairs([worst] * len(changed), changed, units, scale)).word
+        return judged(Pairs([worst] * len(changed), changed, units, scale))["word"]
 
     assert of([worst] * 20) == "always worst"
     assert of([worst] * 20 + [NAN] * 5) == "always worst"
@@ -107,48 +107,48 @@ def test_pairs_of_one_row_count_as_one_unit_in_interval_and_test() -> None:
     cell = pairs(18, 0, 6)
     together = Pairs(cell.good, cell.changed, [unit[:3] for unit in cell.units], JUDGED)  # three rows
     cell_together = judged(together)
-    assert apart.word == "weak"
-    assert cell_together.word == "undecided"
-    assert cell_together.p == 0.5  # sums 10, 2 (of 8 and 2 rises), -4: 4 of the 8 signs reach 8
+    assert apart["word"] == "weak"
+    assert cell_together["word"] == "undecided"
+    assert cell_together["p"] == 0.5  # sums 10, 2 (of 8 and 2 rises), -4: 4 of the 8 signs reach 8
 
 
 @pytest.mark.parametrize(
     ("scale", "good", "changed", "expected"),
     [
-        (JUDGED, 1.0, 0.99, "fall"),
-        (JUDGED, 1.0, 1.0 - 1e-9, "tie"),
-        (CONTINUOUS, 0.9, 0.85, "tie"),
-        (CONTINUOUS, 0.9, 0.84, "fall"),
-        (CONTINUOUS, 0.8, 0.86, "rise"),
-        (LOWER, 0.2, 0.4, "fall"),
-        (LOWER, 0.2, 0.1, "rise"),
+        (JUDGED, 1.0, 0.99, "falls"),
+        (JUDGED, 1.0, 1.0 - 1e-9, "ties"),
+        (CONTINUOUS, 0.9, 0.85, "ties"),
+        (CONTINUOUS, 0.9, 0.84, "falls"),
+        (CONTINUOUS, 0.8, 0.86, "rises"),
+        (LOWER, 0.2, 0.4, "falls"),
+        (LOWER, 0.2, 0.1, "rises"),
         (JUDGED, 0.0, 0.0, "floor"),
-        (JUDGED, 0.0, 1.0, "rise"),
+        (JUDGED, 0.0, 1.0, "rises"),
         (LOWER, 1.0, 1.0, "floor"),
         (CONTINUOUS, 0.0, 0.04, "floor"),
         (CONTINUOUS, 0.04, 0.0, "floor"),
-        (CONTINUOUS, 0.04, 0.08, "tie"),
+        (CONTINUOUS, 0.04, 0.08, "ties"),
         (JUDGED, NAN, 0.5, "missing"),
         (JUDGED, 0.0, NAN, "missing"),
     ],
 )
 def test_what_counts_as_a_fall(scale: Scale, good: float, changed: float, expected: str) -> None:
     cell = judged(Pairs([good], [changed], ["a"], scale))
-    counts = {"fall": cell.falls, "tie": cell.ties, "rise": cell.rises, "floor": cell.floor, "missing": cell.missing}
-    assert counts == {name: int(name == expected) for name in counts}
-    assert cell.share.n == int(expected in ("fall", "tie", "rise"))
+    counts = ("falls", "ties", "rises", "floor", "missing")
+    assert [name for name in counts if cell[name]] == [expected]
+    assert cell["share"]["n"] == int(expected in ("falls", "ties", "rises"))
 
 
 def test_a_control_counts_changes_in_both_directions_or_gains_only() -> None:
     good, changed, units = [0.5] * 5 + [0.0], [0.5, 0.5, 0.2, 0.9, 1.0, 0.1], list("abcdef")
     both = judged(Pairs(good, changed, units, JUDGED, "equal"))
     gains = judged(Pairs(good, changed, units, JUDGED, "not better"))
-    assert (both.share.mean, gains.share.mean) == (pytest.approx(4 / 6), pytest.approx(3 / 6))
-    assert (both.word, both.p, both.p_holm, both.floor) == (None, None, None, 0)
+    assert (both["share"]["mean"], gains["share"]["mean"]) == (pytest.approx(4 / 6), pytest.approx(3 / 6))
+    assert (both["word"], both["p"], both["p_holm"], both["floor"]) == (None, None, None, 0)
 
 
 def test_a_change_within_the_tolerance_is_a_tie() -> None:
-    assert judged(Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25)).ties == 1
+    assert judged(Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25))["ties"] == 1
 
 
 def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word | None]:
@@ -157,7 +157,7 @@ def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word |
     good, units = rng.integers(0, 3, rows) / 2, [f"{row:04d}" for row in range(rows)]
     control = Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED, "not better")
     cells = [Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED) for _ in range(probes)]
-    return [cell.word for cell in judge_cells([*cells, control], seed)[:-1]]
+    return [cell["word"] for cell in judge_cells([*cells, control], seed)[:-1]]
 
 
 def test_a_random_judge_is_never_reliable_and_rarely_above_chance_over_200_seeds() -> None:

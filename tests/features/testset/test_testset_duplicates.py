@@ -7,25 +7,25 @@ import numpy as np
 import pytest
 from rapidfuzz import fuzz
 
-from rag_evaluator.features.testset import SlotResult, duplicates_of
+from rag_evaluator.features.testset import duplicates_of
 
 WORDS = "how long is the bridge of Arlen Tesk built by whom in which year was it opened".split()
 
 
-def made(count: int, words: int, seed: int = 0) -> list[SlotResult]:
+def made(count: int, words: int, seed: int = 0) -> list[dict[str, Any]]:
     """Questions of a few words, so that some are alike, with vectors of which some are near."""
     chance, vectors = random.Random(seed), np.random.default_rng(seed).normal(size=(7, 16))
     found = []
-    for index in range(count):
+    for _ in range(count):
         chunks = [chance.randrange(4)]
-        fields: dict[str, Any] = {
+        fields = {
             "question": " ".join(chance.choices(WORDS, k=words)),
             "answer": chance.choice(["412 metres", "412 metres long", "In 1931", "Maria Holt"]),
             "chunks": chunks,
             "correct": {"chunks": chunks},
             "vector": list(vectors[chance.randrange(7)] + 0.1 * np.array(chance.choices([0, 1], k=16))),
         }
-        found.append(SlotResult(index, "single_fact", fields))
+        found.append(fields)
     return found
 
 
@@ -45,9 +45,9 @@ def test_the_first_question_that_another_repeats_is_found_and_repeats_of_repeats
     candidates = made(count, words, seed)
     expected: dict[int, int] = {}
     for place, candidate in enumerate(candidates):
-        for first in candidates[:place]:
-            if first.index not in expected and is_repeat(candidate.fields, first.fields):
-                expected[candidate.index] = first.index
+        for first in range(place):
+            if first not in expected and is_repeat(candidate, candidates[first]):
+                expected[place] = first
                 break
-    assert duplicates_of(candidates) == expected
+    assert duplicates_of(dict(enumerate(candidates))) == expected
     assert bool(expected) == (count > 1)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -55,10 +56,10 @@ def on_device(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class View:
-    """Rows of a pass, as many queries each, in which attention sees their tails.
+    """Rows of a pass that stand behind each other in it, as many queries each, in which attention sees their tails.
 
     Attributes:
-        tokens: `(tokens,)` indices of the packed tokens that it has; None: all.
+        tokens: which of the packed tokens it has.
         place: `(tokens,)` x 2, row and column of each of them.
         shape: rows and columns; where there are as many tokens as places, none is padding. A row may have no token.
         cached: its rows of the cache, as a slice or as indices.
@@ -66,12 +67,21 @@ class View:
         length: tail slots that are filled afterwards, in the longest row.
     """
 
-    tokens: torch.Tensor | None
+    tokens: slice
     place: tuple[torch.Tensor, torch.Tensor]
     shape: tuple[int, int]
     cached: slice | torch.Tensor
     earliest: int
     length: int
+
+
+def parted(counts: Sequence[int], device: torch.device, dtype: torch.dtype) -> list[int]:
+    """The view to which each row belongs by its number of tokens: up to 2, 8, 32, 128 or 512.
+
+    A view is padded to its longest row. In float32 there is one, as the last digits would change; so there is on GPUs.
+    """
+    is_parted = device.type == "cpu" and dtype in HALVES
+    return [(count - 1).bit_length() // 2 if is_parted else 0 for count in counts]
 
 
 class Step:
@@ -123,26 +133,24 @@ class Step:
         """
         key = window, group, dtype
         if key not in self._known:
-            are_parted = self.device.type == "cpu" and dtype in HALVES  # in float32 the last digits would change
-            tails = [(view, self._of_tail(view, *key)) for view in self._views(are_parted)]
+            tails = [(view, self._of_tail(view, *key)) for view in self._views(dtype)]
             self._known[key] = tails, list(self._of_prefixes(*key))
         return self._known[key]
 
-    def _views(self, are_parted: bool) -> Iterator[View]:
-        """One view of all rows, padded to the longest; parted, those with up to 2, 8, 32, 128 and 512 tokens apart."""
-        sizes = [(count - 1).bit_length() // 2 if are_parted else 0 for count, *_ in self._feeds]
-        for size in sorted(set(sizes)):
-            members = [index for index, other in enumerate(sizes) if other == size]
-            counts, rows, starts = zip(*(self._feeds[index] for index in members), strict=True)
+    def _views(self, dtype: torch.dtype) -> Iterator[View]:
+        """See `parted`."""
+        end, kinds = 0, parted([count for count, *_ in self._feeds], self.device, dtype)
+        for _, group in groupby(zip(kinds, self._feeds, strict=True), key=lambda pair: pair[0]):
+            counts, rows, starts = zip(*(feed for _, feed in group), strict=True)
+            begin, end = end, end + sum(counts)
             span = range(min(rows), max(rows) + 1)
             copied = len(span) > MOST_EMPTY * len(rows) or list(rows) != sorted(rows)
-            numbers = torch.full((len(sizes),), -1)
-            numbers[members] = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start
-            tokens = (numbers[self._view] >= 0).nonzero()[:, 0]
-            place = on_device(torch.stack([numbers[self._view], self._column])[:, tokens], self.device)
+            numbers = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start
+            place = torch.stack([numbers.repeat_interleave(torch.tensor(counts)), self._column[begin:end]])
+            row, column = on_device(place, self.device)
             yield View(
-                None if len(members) == len(sizes) else on_device(tokens, self.device),
-                (place[0], place[1]),
+                slice(begin, end),
+                (row, column),
                 (len(rows) if copied else len(span), max(counts)),
                 torch.tensor(rows, device=self.device) if copied else slice(span.start, span.stop),
                 min(starts),
@@ -153,7 +161,7 @@ class Step:
         rows, columns = view.shape
         first = 0 if window is None else max(0, view.earliest - window + 1)
         queries = torch.full((rows, columns, 1), view.length - 1, device=self.device)
-        queries[view.place] = (self.slots if view.tokens is None else self.slots[view.tokens])[:, None]
+        queries[view.place] = self.slots[view.tokens, None]
         keys = torch.arange(first, view.length, device=self.device)
         hidden = keys > queries
         if window is not None:
@@ -390,14 +398,11 @@ def _to_tails(
     attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, views: Sequence[tuple[View, VisibleKeys]]
 ) -> Part:
     """Attention of the packed tokens, `(kv_heads, group, tokens, head_dim)`, to the tail of their own row."""
-    parts = [
-        _to_tail(attend, grouped if view.tokens is None else grouped[:, :, view.tokens], tail, view, seen)
-        for view, seen in views
-    ]
+    parts = [_to_tail(attend, grouped[:, :, view.tokens], tail, view, seen) for view, seen in views]
     if len(parts) == 1:
         return parts[0]
-    order = torch.cat([view.tokens for view, _ in views if view.tokens is not None]).argsort()
-    return torch.cat([part[0] for part in parts])[order], torch.cat([part[1] for part in parts])[order]
+    outputs, logsumexps = zip(*parts, strict=True)
+    return torch.cat(outputs), torch.cat(logsumexps)
 
 
 def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, view: View, seen: VisibleKeys) -> Part:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +27,7 @@ from rag_evaluator.judge.engines.transformers.attention import (
     TailCache,
     on_device,
     packed_attention_of,
+    parted,
 )
 from rag_evaluator.judge.engines.transformers.decoder import (
     HALVES,
@@ -133,18 +134,21 @@ class PackedModel:
     ) -> Any:
         """One forward pass; memory for attention grows with the columns, which is why `run` cuts long ones."""
         device = self.model.device
-        counts = [len(part) for part in tokens]
-        cache.begin(counts, rows, starts)
+        kinds = parted([len(part) for part in tokens], device, self.model.dtype)
+        order = sorted(range(len(tokens)), key=kinds.__getitem__)  # so that rows of a view stand behind each other
+        feeds = [tokens[index] for index in order]
+        counts = [len(feed) for feed in feeds]
+        cache.begin(counts, [rows[index] for index in order], [starts[index] for index in order])
         step = cache.step(device)
-        ends = accumulate(counts)
+        ends = dict(zip(order, accumulate(counts), strict=True))
         places = [
             place
-            for end, count in zip(ends, kept or [1] * len(counts), strict=True)
-            for place in range(end - count, end)
+            for index, count in enumerate(kept or [1] * len(counts))
+            for place in range(ends[index] - count, ends[index])
         ]
         with packed_attention_of(self.configs, cache):
             output = self.model(
-                input_ids=on_device(torch.tensor([[token for part in tokens for token in part]]), device),
+                input_ids=on_device(torch.tensor([list(chain.from_iterable(feeds))]), device),
                 position_ids=step.positions[None],
                 past_key_values=cache,
                 use_cache=True,

@@ -15,18 +15,12 @@ from rag_evaluator.comparison.gate import gate as check
 from rag_evaluator.dataset.readers.spreadsheets import harmless
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import check_replaceable, write_whole
-from rag_evaluator.results.changes import ChangedScore, ScorePair, from_to
+from rag_evaluator.results.changes import DIRECTIONS, ChangedScore, ScorePair, from_to
 from rag_evaluator.results.conclusion import listed
 from rag_evaluator.results.overview import one_line
 from rag_evaluator.statistics.rules import MEAN, parse_limit
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
-HEADINGS = {
-    "worse": "became worse",
-    "better": "became better",
-    "differs": "changed",
-    "missing": "scored by one run only",
-}
 
 
 def compare(options: argparse.Namespace) -> int:
@@ -50,7 +44,7 @@ def _of_changes(changes: Sequence[ChangedScore], several: bool) -> Iterator[str]
     """The rows that changed most, with what the judge said of them."""
     heading = ""
     for change in changes:
-        above = HEADINGS[change.direction] + (f", {change.run}" if several else "")
+        above = DIRECTIONS[change.direction] + (f", {change.run}" if several else "")
         if above != heading:
             heading = above
             yield f"{heading}:"
@@ -74,7 +68,7 @@ def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
             lines = csv.writer(file, lineterminator="\r\n")
             lines.writerow(records[0])
             for record in records:
-                lines.writerow([harmless(value) if isinstance(value, str) else value for value in record.values()])
+                lines.writerow(map(harmless, record.values()))
 
     write_whole(path, write)
 

@@ -77,7 +77,7 @@ def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Cha
 
 def _in_order(changes: Sequence[_Change]) -> list[_Change]:
     """The changes of a row: those in the direction of the largest one first."""
-    largest = min(changes, key=lambda change: (change.less, DIRECTIONS.index(change.direction)))
+    largest = min(changes, key=lambda change: (change.less, list(DIRECTIONS).index(change.direction)))
     return sorted(changes, key=lambda change: (change.direction != largest.direction, change[:2]))
 
 

@@ -266,18 +266,12 @@ def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: flo
     return MetricComparison(
         metric=metric,
         scale=scale,
-        mean_a=None,
-        mean_b=None,
         difference=Estimate(figures.labels, mean, None, None, None, low, high, figures.ci_level, figures.ci_method),
         p=p,
-        p_holm=None,
         wins=wins if scale.better == "higher" else losses,
         ties=figures.labels - wins - losses,
         losses=losses if scale.better == "higher" else wins,
-        smallest_difference=None,
         rows_needed=ceil(needed) if needed <= MOST_ROWS else None,
-        only_a=0,
-        only_b=0,
     )
 
 

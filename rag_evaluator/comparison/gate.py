@@ -96,8 +96,8 @@ def _difference(
     lost, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
     neither = rows_a - compared - lost - gained
     beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())  # of these keys, and not scored
-    unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
-    further, without = sum(unknown) + b.matched.without + beside, a.matched.without
+    without, unknown = (len(side.run.samples) - int(rows.sum()) for side, rows in ((a, rows_a), (b, rows_b)))
+    further = unknown + beside
     worst = scale.low if scale.better == "higher" else scale.high
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
     total = np.nan_to_num(second) * scored_b + worst * lost

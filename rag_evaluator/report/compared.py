@@ -9,7 +9,7 @@ from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
 from rag_evaluator.report.pages import ShownText, difference, render, rows_link, shown
 from rag_evaluator.report.table import difference_key
-from rag_evaluator.results.changes import ChangedScore, Direction, from_to
+from rag_evaluator.results.changes import DIRECTIONS, ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, verdict_words, word
 from rag_evaluator.results.comparison_conclusion import DECISION_RULE
 from rag_evaluator.statistics.formulas import TIE
@@ -17,23 +17,14 @@ from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
 FOLDED = 300  # characters of a response before the fold
-TITLES: Mapping[Direction, str] = {
-    "worse": "▼ Became worse",
-    "better": "▲ Became better",
-    "differs": "Changed",
-    "missing": "○ Scored by one run only",
-}
+SIGNS: Mapping[Direction, str] = {"worse": "▼ ", "better": "▲ ", "differs": "", "missing": "○ "}
 
 
-def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
-    """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline.
-
-    Args:
-        whole_table: whether the table of rows on the page has all rows.
-    """
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline."""
     baseline, *compared = comparison.runs
     names = folder_names(comparison.runs)
-    pairs = [_pair(comparison, run, (names[baseline], names[run]), whole_table) for run in compared]
+    pairs = [_pair(comparison, run, (names[baseline], names[run])) for run in compared]
     return render(
         "comparison.html",
         baseline=names[baseline],
@@ -47,7 +38,7 @@ def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
     )
 
 
-def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: bool) -> dict[str, Any]:
+def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, Any]:
     """A run against the baseline, whose name comes first. Any: see `comparison.html`."""
     lines = [line.figures for line in comparison.metrics if line.run == run]
     lower = {line.metric for line in lines if line.scale.better == "lower"}
@@ -63,35 +54,34 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
         "labels": [line for line in comparison.labels if line.run == run],
-        "changed": list(_changed(comparison, run, names, lower, whole_table)),
+        "changed": list(_changed(comparison, run, names, lower)),
         "lower": lower,
     }
 
 
 def _changed(
-    comparison: Comparison, run: str, names: Sequence[str], lower: Collection[str], whole_table: bool
+    comparison: Comparison, run: str, names: Sequence[str], lower: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """The rows that changed most in each direction, and links to all of them, with counts where these are known.
+    """The rows that changed most in each direction, and links to all of them.
 
     Args:
         names: of the baseline and the run.
         lower: metrics of which lower is better.
     """
-    links: dict[Direction, list[tuple[str, int | None, str]]] = {}
-    is_known = whole_table and not any(match.repeated for match in comparison.matches if match.run == run)
+    links: dict[Direction, list[tuple[str, str]]] = {}
     for line in (line.figures for line in comparison.metrics if line.run == run):
         key = difference_key(line.metric, comparison.runs.index(run))
         fell, rose = {"max": f"{-TIE:f}", "sort": key}, {"min": f"{TIE:f}", "sort": key, "descending": "1"}
-        bounds = (rose, fell) if line.metric in lower else (fell, rose)
-        of_directions: Mapping[Direction, int] = {"worse": line.losses, "better": line.wins}
-        for (direction, count), bound in zip(of_directions.items(), bounds, strict=True):
-            if count:
-                link = line.metric, count if is_known else None, rows_link(metric=key, **bound)
-                links.setdefault(direction, []).append(link)
-    for direction, title in TITLES.items():
+        worse, better = (rose, fell) if line.metric in lower else (fell, rose)
+        if line.losses:
+            links.setdefault("worse", []).append((line.metric, rows_link(metric=key, **worse)))
+        if line.wins:
+            links.setdefault("better", []).append((line.metric, rows_link(metric=key, **better)))
+    for direction, words in DIRECTIONS.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
         if changes or direction in links:
             shown = [(change, list(_responses(change, names))) for change in changes]
+            title = f"{SIGNS[direction]}{words.capitalize()}"
             yield {"direction": direction, "title": title, "rows": shown, "links": links.get(direction, ())}
 
 

@@ -62,7 +62,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
     if comparison is None:
         before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
     else:
-        before = [comparison_html(comparison, whole_table=not _notes(runs)), worst_html(runs, comparison.on)]
+        before = [comparison_html(comparison), worst_html(runs, comparison.on)]
         after = [
             what_html(run, name, f"what-{place}")
             for place, (run, name) in enumerate(zip(runs, names_of(runs), strict=True))

@@ -30,21 +30,11 @@ from rag_evaluator.statistics.paired import Floats, Paired
 QUESTION = "user_input"
 
 
-@dataclass(frozen=True)
-class Matched:
-    """The rows of one run by what they are matched on.
-
-    Attributes:
-        places: key -> the rows that have it, in order: several answers to one question share theirs.
-        without: rows that have no key.
-    """
-
-    places: dict[str, list[int]]
-    without: int
+Places = Mapping[str, list[int]]  # key -> the rows that have it, in order: answers to one question share theirs
 
 
-def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[Matched]]:
-    """The column that rows are matched on, and the rows of each run by it.
+def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[Places]]:
+    """The column that rows are matched on, and the rows of each run by it; those without a key are left out.
 
     Args:
         on: a column; None takes `id` if each row of every run has its own, else the question.
@@ -77,14 +67,13 @@ def require_column(run: ScoredRows, column: str, use: str) -> None:
         )
 
 
-def _by_key(run: ScoredRows, on: str) -> Matched:
+def _by_key(run: ScoredRows, on: str) -> Places:
     require_column(run, on, "by which rows are matched (--on, on=)")
     places: dict[str, list[int]] = {}
-    keys = keys_of(run.samples, on)
-    for place, key in enumerate(keys):
+    for place, key in enumerate(keys_of(run.samples, on)):
         if key is not None:
             places.setdefault(key, []).append(place)
-    return Matched(places, keys.count(None))
+    return places
 
 
 @dataclass(frozen=True)
@@ -98,14 +87,14 @@ class Aligned:
     """
 
     run: ScoredRows
-    matched: Matched
+    places: Places
     keys: Sequence[str]
     scores: Mapping[str, Floats]
     has_rows: NDArray[np.bool_]
 
     def rows(self, place: int) -> list[int]:
         """The rows of the run that have a key."""
-        return self.matched.places.get(self.keys[place], [])
+        return self.places.get(self.keys[place], [])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -125,12 +114,9 @@ def paired(a: Aligned, b: Aligned, metric: str, scale: Scale) -> Paired:
 
 def row_match(a: Aligned, b: Aligned) -> RowMatch:
     """How many rows of both have a partner."""
-    common = a.matched.places.keys() & b.matched.places.keys()
-    unmatched_a, unmatched_b = (
-        side.matched.without + sum(len(rows) for key, rows in side.matched.places.items() if key not in common)
-        for side in (a, b)
-    )
-    repeated = sum(len(a.matched.places[key]) > 1 or len(b.matched.places[key]) > 1 for key in common)
+    common = a.places.keys() & b.places.keys()
+    unmatched_a, unmatched_b = (len(side.run.samples) - sum(len(side.places[key]) for key in common) for side in (a, b))
+    repeated = sum(len(a.places[key]) > 1 or len(b.places[key]) > 1 for key in common)
     return RowMatch(b.run.name, len(common), unmatched_a, unmatched_b, repeated)
 
 
@@ -183,9 +169,9 @@ def align(runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole
     Raises `ResultsError` for a column that a run does not have, and if two runs name different clusters.
     """
     on, matched = match(runs, on)
-    keys = set(matched[0].places)
+    keys = set(matched[0])
     if not whole:
-        keys &= set().union(*(other.places for other in matched[1:]))
+        keys &= set().union(*matched[1:])
     sides = [_aligned(run, own, sorted(keys)) for run, own in zip(runs, matched, strict=True)]
     named = {run.config["cluster"]: run for run in reversed(runs) if run.config.get("cluster")}
     remarks = []
@@ -209,13 +195,13 @@ def align(runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole
     return Alignment(on, sides, cluster, clusters, weights if is_weighted else None, remarks)
 
 
-def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
-    places = [matched.places.get(key, []) for key in keys]
+def _aligned(run: ScoredRows, places: Places, keys: Sequence[str]) -> Aligned:
+    by_key = [places.get(key, []) for key in keys]
     scores = {
-        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
+        metric: np.array([_mean([values[place] for place in rows]) for rows in by_key], np.float64)
         for metric, values in run.scores.items()
     }
-    return Aligned(run, matched, keys, scores, np.array([bool(rows) for rows in places], dtype=np.bool_))
+    return Aligned(run, places, keys, scores, np.array([bool(rows) for rows in by_key], dtype=np.bool_))
 
 
 def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
@@ -356,7 +342,7 @@ def other_questions(a: Aligned, b: Aligned, on: str) -> tuple[int, int]:
     if on == QUESTION:
         return 0, 0
     texts = [
-        {key: {questions[place] for place in rows} - {None} for key, rows in side.matched.places.items()}
+        {key: {questions[place] for place in rows} - {None} for key, rows in side.places.items()}
         for side, questions in ((side, keys_of(side.run.samples, QUESTION)) for side in (a, b))
     ]
     known = [key for key, text in texts[0].items() if text and texts[1].get(key)]
@@ -372,12 +358,12 @@ def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _of_rows(a: Aligned, b: Aligned, on: str) -> Iterator[str]:
-    keys = sorted(a.matched.places.keys() & b.matched.places.keys())
+    keys = a.places.keys() & b.places.keys()
     if count := other_questions(a, b, on)[0]:
         yield f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.run.name}."
 
     def expected(side: Aligned, key: str) -> set[str | None]:
-        samples = [side.run.samples[row] for row in side.matched.places[key]]
+        samples = [side.run.samples[row] for row in side.places[key]]
         return {as_key([value_of(sample, column) for column in EXPECTED]) for sample in samples}
 
     if count := sum(expected(a, key) != expected(b, key) for key in keys):

@@ -9,7 +9,13 @@ from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
 from rag_evaluator.results.overview import counted, shortened
 
 Direction = Literal["worse", "better", "differs", "missing"]
-DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
+DIRECTIONS: Mapping[Direction, str] = {
+    "worse": "became worse",
+    "better": "became better",
+    "differs": "changed",
+    "missing": "scored by one run only",
+}
+"""Direction -> what such rows did, in the order shown."""
 TEXT = 80  # characters of a claim in a sentence
 ON_PAGES = ("contexts_a", "contexts_b", "row_a", "name")  # of a row that changed; not in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row

@@ -112,13 +112,6 @@ class Score:
             "judgements": self.judgements,
         }
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Score":
-        """The inverse of `to_json`; keys of other things are left alone."""
-        value = math.nan if data["value"] is None else float(data["value"])
-        flags, outcome = data.get("flags", {}), data.get("outcome")
-        return cls(value, data["reason"], data["contexts"], data["judgements"], outcome=outcome, flags=flags)
-
 
 DROPPED = "dropped_contexts"
 LABELS = "labels"  # of a metric in `summary.json`

@@ -189,8 +189,8 @@ class Run:
     @cached_property
     def prompts(self) -> Json:
         """Metric -> prompt -> frames, see `rag_evaluator.results.questions`."""
-        with _reading(self.folder / "prompts.json") as path:
-            return dict(json.loads(path.read_bytes()))
+        with self._open("prompts.json") as file:
+            return dict(json.load(file))
 
     def check(self, name: str = SCORES) -> None:
         """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here.
@@ -226,7 +226,7 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
-        with self._scores() as file:
+        with self._open(SCORES) as file:
             for line in file:
                 yield dict(json.loads(line))
 
@@ -234,7 +234,7 @@ class Run:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
         if not 0 <= number < len(self._offsets):
             raise IndexError(number)
-        with self._scores() as file:
+        with self._open(SCORES) as file:
             file.seek(self._offsets[number])
             return dict(json.loads(file.readline()))
 
@@ -244,11 +244,7 @@ class Run:
 
     def details(self, number: int) -> list[dict[str, Any]]:
         """The details of a row: a record per metric, or per metric and repeat; none if the row has none."""
-        with (
-            _reading(self.folder / DETAILS) as path,
-            path.open("rb") as file,
-            mmap(file.fileno(), 0, access=ACCESS_READ) as text,
-        ):
+        with self._open(DETAILS) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
 
             def row_at(place: int) -> int:
                 start = text.rfind(b"\n", 0, place) + 1
@@ -261,7 +257,7 @@ class Run:
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""
         records: dict[Cell, list[Record]] = {}
-        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+        with self._open(DETAILS) as file:
             for line in file:
                 head = HEAD.match(line)
                 if head is None or head[3] is None or (int(head[1]), json.loads(head[3])) in cells:
@@ -273,7 +269,7 @@ class Run:
     def digests(self) -> list[str]:
         """The digest of each row that was judged, in order."""
         digests = dict[int, str]()
-        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+        with self._open(DETAILS) as file:
             for line in file:
                 if (head := HEAD.match(line)) and head[2] is not None:
                     digests[int(head[1])] = head[2].decode()
@@ -288,17 +284,18 @@ class Run:
     def _offsets(self) -> "array[int]":
         """Where the line of each row begins in the file of scores."""
         offsets, place = array("q"), 0
-        with self._scores() as file:
+        with self._open(SCORES) as file:
             for line in file:
                 offsets.append(place)
                 place += len(line)
         return offsets
 
     @contextmanager
-    def _scores(self) -> Iterator[BinaryIO]:
-        """The file of scores, which is as it was written."""
-        self.check()
-        with _reading(self.folder / SCORES) as path, path.open("rb") as file:
+    def _open(self, name: str) -> Iterator[BinaryIO]:
+        """A file of the folder; that of scores is as it was written."""
+        if name == SCORES:
+            self.check()
+        with _reading(self.folder / name) as path, path.open("rb") as file:
             yield file
 
 

@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.dataset.readers.spreadsheets import harmless
 from rag_evaluator.errors import ResultsError
@@ -48,13 +47,13 @@ def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
         (folder / DETAILS).open("wb") as details,
     ):
         lines = csv.writer(table, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
-        lines.writerow(map(_harmless, heading.columns))
+        lines.writerow(map(harmless, heading.columns))
         for scored in rows:
             count += 1
             cells = cells_of(scored, heading.columns)
             summary.add(scored)
             scores.write(json_line(scored_row(scored)))
-            lines.writerow(map(_harmless, cells))
+            lines.writerow(map(harmless, cells))
             add_to_workbook(scored, cells)
             details.writelines(scored.details())
     digests = {name: file_digest(folder / name) for name in SEALED}
@@ -65,7 +64,3 @@ def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
     }
     for name, part in parts.items():
         (folder / name).write_text(json_text(part), encoding="utf-8")
-
-
-def _harmless(value: Any) -> Any:
-    return harmless(value) if isinstance(value, str) else value

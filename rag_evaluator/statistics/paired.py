@@ -102,7 +102,7 @@ class Paired:
     scale: Scale
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricComparison:
     """A metric in two runs. Rows that only one side scored do not count, but for `only_a` and `only_b`.
 
@@ -121,18 +121,18 @@ class MetricComparison:
 
     metric: str
     scale: Scale
-    mean_a: float | None
-    mean_b: float | None
+    mean_a: float | None = None
+    mean_b: float | None = None
     difference: Estimate
     p: float | None
-    p_holm: float | None
+    p_holm: float | None = None
     wins: int
     ties: int
     losses: int
-    smallest_difference: float | None
+    smallest_difference: float | None = None
     rows_needed: int | None
-    only_a: int
-    only_b: int
+    only_a: int = 0
+    only_b: int = 0
     margin: float | None = None
 
     @property
@@ -209,7 +209,6 @@ def _compared(
         mean_b=_mean(b[both], counted[both]),
         difference=difference,
         p=p,
-        p_holm=None,
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),

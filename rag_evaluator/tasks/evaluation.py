@@ -184,12 +184,9 @@ def results_of(table: Table) -> Results:
 
 def to_record(score: Score) -> Record:
     """A score as a journal keeps it."""
-    details: dict[str, Any] = {"contexts": score.contexts, "judgements": score.judgements}
-    if score.outcome is not None:
-        details["outcome"] = score.outcome
-    if score.flags:
-        details["flags"] = score.flags
-    return Record(None if score.missing else score.value, score.reason, score.missing and not score.lasting, details)
+    details = score.to_json()
+    value, reason = details.pop("value"), details.pop("reason")
+    return Record(value, reason, score.missing and not score.lasting, details)
 
 
 def to_score(records: Sequence[Record]) -> Score:

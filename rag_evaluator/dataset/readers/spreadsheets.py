@@ -145,12 +145,12 @@ _ESCAPED = re.compile(f"'+{_START}")
 _TO_ESCAPE = re.compile(f"'*{_START}")
 
 
-def harmless(text: str) -> str:
-    """With a quote before it if it begins as a formula does, as OWASP advises for CSV.
+def harmless(value: Any) -> Any:
+    """A text with a quote before it if it begins as a formula does, as OWASP advises for CSV; else the value as it is.
 
     Text that has such a quote already gets one more, so that `original` is the inverse for all texts.
     """
-    return f"'{text}" if _TO_ESCAPE.match(text) else text
+    return f"'{value}" if isinstance(value, str) and _TO_ESCAPE.match(value) else value
 
 
 def original(cell: str) -> str:

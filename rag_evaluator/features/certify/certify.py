@@ -192,10 +192,9 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
         raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")
     theirs = read_draw(folder, (certified or names)[0], other.data)
     on, (a, b) = match([other, run])
-    lacking = [side.without or len(side.places) < len(side_run.samples) for side, side_run in ((a, other), (b, run))]
-    if a.places.keys() != b.places.keys() or any(lacking):
+    if a.keys() != b.keys() or len(a) < len(other.samples) or len(b) < len(run.samples):
         raise ResultsError(f"--like {folder}: both runs need the same rows, each with a '{on}' of its own.")
-    ours = {rows[0]: b.places[key][0] for key, rows in a.places.items()}  # their row -> ours
+    ours = {rows[0]: b[key][0] for key, rows in a.items()}  # their row -> ours
     order = sorted(ours, key=lambda their: ours[their])
     return replace(
         theirs,

@@ -123,8 +123,8 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
     on, (in_a, in_b) = match(runs, on)
     partners = sorted(
         (first, second, key)
-        for key in in_a.places.keys() & in_b.places.keys()
-        for first, second in zip(in_a.places[key], in_b.places[key], strict=False)
+        for key in in_a.keys() & in_b.keys()
+        for first, second in zip(in_a[key], in_b[key], strict=False)
     )
     if not partners:
         raise nothing_in_common(a, b, on)

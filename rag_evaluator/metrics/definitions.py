@@ -19,6 +19,7 @@ from rag_evaluator.metrics.own.function import check_arguments
 from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.prompts.pack import SHELL, CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.statistics.formulas import Scale
 
 # Any in this module: whatever the user wrote.
 
@@ -180,8 +181,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         options={"columns": tuple(columns)},
         prompts=("prompt",),
         owner=SHELL[0],
-        range=(float(min(options.scale)), float(max(options.scale))),
-        better=options.better,
+        scale=Scale(float(min(options.scale)), float(max(options.scale)), better=options.better),
         stage=options.stage,
         question=CustomQuestion(options.question, options.scale, examples),
     )
@@ -194,9 +194,7 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         options.columns,
         judge=False,
         options={"function": options.function, "range": list(options.range)},
-        range=options.range,
-        kind=options.kind,
-        better=options.better,
+        scale=Scale(*options.range, options.kind, options.better),
         stage=options.stage,
     )
 
@@ -209,7 +207,7 @@ def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
         _fail(config, (SECTION, name, "metric"), f"is {error}")
-    return replace(row, better=options.better, stage=options.stage)
+    return replace(row, scale=row.scale._replace(better=options.better), stage=options.stage)
 
 
 def validated(config: Config, place: Key, written: Any, kind: type[AnySection]) -> AnySection:

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from rag_evaluator.config import gone
 from rag_evaluator.config.origin import Key, dotted, explain
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config.schema import Config, Names
 from rag_evaluator.config.sections import Number, Section
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, canonical_column
 from rag_evaluator.dataset.json_values import is_blank
@@ -66,11 +66,6 @@ def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
     return ends
 
 
-Columns: TypeAlias = Annotated[
-    list[str], Field(min_length=1), BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-]
-
-
 class OwnMetric(Section):
     """What all metrics of one's own have.
 
@@ -95,7 +90,7 @@ class AskedMetric(OwnMetric):
     """
 
     question: Annotated[str, Field(pattern=r"\S")]
-    columns: Columns
+    columns: Annotated[Names, Field(min_length=1)]
     scale: Annotated[dict[int, str], BeforeValidator(read_scale)]
     examples: list[dict[str, Any]] = Field(default_factory=list)
 
@@ -111,7 +106,7 @@ class ComputedMetric(OwnMetric):
     """
 
     function: Any  # a text, or the function itself as `FunctionName`
-    columns: Columns
+    columns: Annotated[Names, Field(min_length=1)]
     range: Annotated[tuple[Number, Number], AfterValidator(_ascending)] = (0.0, 1.0)
     kind: Literal["judged", "continuous"] = "judged"
 

@@ -35,7 +35,7 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory
 from rag_evaluator.tasks.manifest import describe
-from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
+from rag_evaluator.tasks.question import shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.source import VerifierSource
 
 
@@ -178,7 +178,7 @@ class RAGEvaluator:
         if any(metric.judge for metric in self.metrics.values()):
             warn_of_toy(self.judge, self.config.language)
         if any(metric.judge or metric.verifier == "model" for metric in self.metrics.values()):
-            warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
+            warn_of_language(stage.units, self.config)
         return stage
 
     @ACTIVITY.phase(CHECKING)

@@ -58,9 +58,9 @@ def written_references(
     progress: Progress,
 ) -> list[Reference]:
     """What `generate` makes, with the reason where there is no answer; `given`: settings, None those of `config`."""
-    lists, asking = asked_by_lists("generate", question_list, contexts_list, judge, language, config)
+    rows, asking = asked_by_lists("generate", question_list, contexts_list, judge, language, config)
     options, folder = with_arguments(asking.config.generate, **given), Path(output_dir)
-    stage = Generate(lists, options, folder / "gt", asking)
+    stage = Generate(rows, options, folder, asking)
     table = run_and_keep(stage, folder / "result", fresh, progress)
     references = list(stage.references(table))
     reasons = Counter(reference.reason for reference in references if reference.reason)

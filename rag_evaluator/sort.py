@@ -54,15 +54,15 @@ def sort(
     first; empty where there is no order, which a warning says. Raises `RagEvaluatorError` for bad input before a
     model is loaded.
     """
-    lists, asking = asked_by_lists("sort", question_list, contexts_list, judge, language, config)
+    rows, asking = asked_by_lists("sort", question_list, contexts_list, judge, language, config)
     options = with_arguments(asking.config.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    stage = Sort(lists, options, asking)
+    stage = Sort(rows, options, asking)
     table = run_and_keep(stage, Path(output_dir) / "result", fresh, progress)
-    rows = [dict(ranking) for ranking in stage.rankings(table)]
+    rankings = [dict(ranking) for ranking in stage.rankings(table)]
     if not indices:
-        return rows
-    reasons = [row["reasons"] for row in rows if not row["sorted"]]
+        return rankings
+    reasons = [ranking["reasons"] for ranking in rankings if not ranking["sorted"]]
     if reasons:
         why = why_of(Counter(reason.get("sorted") or reason["spearman"] for reason in reasons))
-        logger.warning("%d of %d questions have no order: %s", len(reasons), len(rows), why)
-    return [row["sorted"] or [] for row in rows]
+        logger.warning("%d of %d questions have no order: %s", len(reasons), len(rankings), why)
+    return [ranking["sorted"] or [] for ranking in rankings]

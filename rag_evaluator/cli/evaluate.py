@@ -180,9 +180,9 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     with loading_libraries():
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import sort_conclusion
-        from rag_evaluator.tasks.sort import SUMMARY, of_samples
+        from rag_evaluator.tasks.sort import SUMMARY, Sort
 
-    stage = of_samples(read_rows(config, "sort"), TaskJudge("sort", config))
+    stage = Sort(read_rows(config, "sort"), config.sort, TaskJudge("sort", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
     conclusion = sort_conclusion(stage.rankings(table), stage.about["config"], typed_words(options))
@@ -202,10 +202,10 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     with loading_libraries():
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import generate_conclusion
-        from rag_evaluator.tasks.references import of_samples
+        from rag_evaluator.tasks.references import Generate
 
     samples = read_rows(config, "generate")
-    stage = of_samples(samples, TaskJudge("generate", config))
+    stage = Generate(samples, config.generate, config.results_dir, TaskJudge("generate", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)

@@ -55,7 +55,7 @@ class CheckedRows(Sequence[Sample]):
     Attributes:
         whole: the rows of the dataset.
         choice: which of them these are.
-        source: what they were read from: a path, or rows as objects.
+        source: what they were read from: a path, or rows as objects; None: lists, see `check_lists`.
         doubts: sentences, see `doubts_of`.
     """
 
@@ -194,15 +194,13 @@ def data_digest(source: Any) -> str:
     return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
 
 
-def check_lists(
-    question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """The lists as plain ones; contexts may be LangChain documents.
+def check_lists(question_list: Sequence[str], contexts_list: Sequence[Sequence[str]]) -> CheckedRows:
+    """The rows of questions and their contexts, which may be LangChain documents.
 
     Raises `DatasetError` naming the list and the position of what is wrong.
     """
     rows = _rows_of({"question_list": question_list, "contexts_list": contexts_list}, "user_input", CONTEXTS)
-    return [row.columns.get("user_input", "") for row in rows], [row.columns.get(CONTEXTS, []) for row in rows]
+    return CheckedRows(rows, RowChoice(len(rows)), None)
 
 
 def check_questions(questions: Sequence[str]) -> list[str]:

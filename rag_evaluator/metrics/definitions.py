@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from rag_evaluator.config import gone
 from rag_evaluator.config.origin import Key, dotted, explain
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config.schema import Config, Names
 from rag_evaluator.config.sections import Number, Section
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, canonical_column
 from rag_evaluator.dataset.json_values import is_blank
@@ -19,6 +19,7 @@ from rag_evaluator.metrics.own.function import check_arguments
 from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.prompts.pack import SHELL, CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.statistics.formulas import Scale
 
 # Any in this module: whatever the user wrote.
 
@@ -65,11 +66,6 @@ def _ascending(ends: tuple[float, float]) -> tuple[float, float]:
     return ends
 
 
-Columns: TypeAlias = Annotated[
-    list[str], Field(min_length=1), BeforeValidator(lambda value: [value] if isinstance(value, str) else value)
-]
-
-
 class OwnMetric(Section):
     """What all metrics of one's own have.
 
@@ -94,7 +90,7 @@ class AskedMetric(OwnMetric):
     """
 
     question: Annotated[str, Field(pattern=r"\S")]
-    columns: Columns
+    columns: Annotated[Names, Field(min_length=1)]
     scale: Annotated[dict[int, str], BeforeValidator(read_scale)]
     examples: list[dict[str, Any]] = Field(default_factory=list)
 
@@ -110,7 +106,7 @@ class ComputedMetric(OwnMetric):
     """
 
     function: Any  # a text, or the function itself as `FunctionName`
-    columns: Columns
+    columns: Annotated[Names, Field(min_length=1)]
     range: Annotated[tuple[Number, Number], AfterValidator(_ascending)] = (0.0, 1.0)
     kind: Literal["judged", "continuous"] = "judged"
 
@@ -180,8 +176,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         options={"columns": tuple(columns)},
         prompts=("prompt",),
         owner=SHELL[0],
-        range=(float(min(options.scale)), float(max(options.scale))),
-        better=options.better,
+        scale=Scale(float(min(options.scale)), float(max(options.scale)), better=options.better),
         stage=options.stage,
         question=CustomQuestion(options.question, options.scale, examples),
     )
@@ -194,9 +189,7 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         options.columns,
         judge=False,
         options={"function": options.function, "range": list(options.range)},
-        range=options.range,
-        kind=options.kind,
-        better=options.better,
+        scale=Scale(*options.range, options.kind, options.better),
         stage=options.stage,
     )
 
@@ -209,7 +202,7 @@ def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
         _fail(config, (SECTION, name, "metric"), f"is {error}")
-    return replace(row, better=options.better, stage=options.stage)
+    return replace(row, scale=row.scale._replace(better=options.better), stage=options.stage)
 
 
 def validated(config: Config, place: Key, written: Any, kind: type[AnySection]) -> AnySection:

@@ -11,7 +11,7 @@ from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.config.sections import RerankerConfig, RetrievalConfig, Section, VerifierConfig
 from rag_evaluator.metrics.options import SupportOptions, scale_of_support
 from rag_evaluator.prompts.pack import CustomQuestion
-from rag_evaluator.statistics.formulas import Better, Kind, Scale
+from rag_evaluator.statistics.formulas import Scale
 
 if TYPE_CHECKING:
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
@@ -42,10 +42,7 @@ class Metric:
         owner: whose packs these are, where several metrics share them; empty: its own.
         words: whether it finds words or sentences, in another way in some languages.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
-        range: lowest and highest value that it can have.
-        kind: `continuous` where an embedding model or a comparison of strings makes the number, else `judged`.
-        atoms: values that scores of a `continuous` metric have with a mass by construction, seen or not.
-        better: which end of the range is the better one.
+        scale: what kind of number its scores are.
         stage: the part of the system that it measures.
         about: what it measures, in a few words.
         question: what a user's own metric asks; None: it is none, or asks nothing.
@@ -65,10 +62,7 @@ class Metric:
     prompts: Sequence[str] = ()
     words: bool = False
     aliases: Sequence[str] = ()
-    range: tuple[float, float] = (0.0, 1.0)
-    kind: Kind = "judged"
-    atoms: tuple[float, ...] = ()
-    better: Better = "higher"
+    scale: Scale = field(default_factory=Scale)
     stage: Stage = "generation"
     optional: Sequence[str] = ()
     instead: Sequence[str] = ()
@@ -83,11 +77,6 @@ class Metric:
     package: str = ""
     verifier: Literal["", "judge", "model"] = ""
     reranker: RerankerConfig | None = None
-
-    @property
-    def scale(self) -> Scale:
-        """What kind of number its scores are."""
-        return Scale(*self.range, kind=self.kind, better=self.better, atoms=self.atoms)
 
     @property
     def embeddings(self) -> bool:

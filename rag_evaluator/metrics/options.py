@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from rag_evaluator.config.sections import Section
 from rag_evaluator.judge.grammar.schema import rubric_numbers
+from rag_evaluator.statistics.formulas import Scale
 
 
 class VerdictOptions(Section):
@@ -129,7 +130,7 @@ class SupportOptions(Section):
 
 def scale_of_support(options: SupportOptions) -> Mapping[str, Any]:
     """A share has few values; probabilities have many, and heap up at both ends."""
-    return {} if options.mode == "share" else {"kind": "continuous", "atoms": (0.0, 1.0)}
+    return {} if options.mode == "share" else {"scale": Scale(kind="continuous", atoms=(0.0, 1.0))}
 
 
 class SummaryOptions(Section):
@@ -147,4 +148,4 @@ class SummaryOptions(Section):
 def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
     """The range is that of the scores described."""
     numbers = rubric_numbers(options.rubrics or ())
-    return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}
+    return {"scale": Scale(float(numbers[0]), float(numbers[-1]))} if numbers else {}

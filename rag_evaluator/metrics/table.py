@@ -21,9 +21,9 @@ from rag_evaluator.statistics.formulas import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
-COSINE = (-1.0, 1.0)
-RATING = (1.0, 5.0)
-NOTHING, BOTH_ENDS = (0.0,), (0.0, 1.0)  # atoms: of evasive answers; of texts with nothing in common, or equal
+COSINE = Scale(-1.0, 1.0, "continuous")
+COMPARED = Scale(kind="continuous", atoms=(0.0, 1.0))  # texts with nothing in common, and equal ones
+RATING = Scale(1.0, 5.0)
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
@@ -31,8 +31,7 @@ JUDGES = ("judge1_prompt", "judge2_prompt")
 
 def _compared(made_by: str, about: str, *aliases: str, **fields: Any) -> Metric:
     """A row of a metric that compares the letters of response and reference. Any: other fields of `Metric`."""
-    continuous = {"kind": "continuous", "atoms": BOTH_ENDS, **fields}
-    return Metric(made_by, PAIR, judge=False, aliases=aliases, about=about, **continuous)
+    return Metric(made_by, PAIR, judge=False, aliases=aliases, about=about, scale=COMPARED, **fields)
 
 
 METRICS: Mapping[str, Metric] = {
@@ -50,9 +49,7 @@ METRICS: Mapping[str, Metric] = {
         embedded=("user_input",),
         prompts=("prompt",),
         aliases=("response_relevancy", "answer_relevance"),
-        range=COSINE,
-        kind="continuous",
-        atoms=NOTHING,
+        scale=COSINE._replace(atoms=(0.0,)),  # evasive answers
         about="how near questions made from the response are to the question",
     ),
     "context_precision_with_reference": Metric(
@@ -103,7 +100,7 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", *PAIR),
         embedded=PAIR,
         prompts=("statement_generator_prompt", "correctness_classifier_prompt"),
-        range=(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
+        scale=Scale(-0.25, 1.0),  # three quarters F1 of verdicts, one quarter cosine: as lumpy as other judged scores
         about="statements shared with the reference, and nearness of meaning",
     ),
     "semantic_similarity": Metric(
@@ -112,8 +109,7 @@ METRICS: Mapping[str, Metric] = {
         judge=False,
         embedded=PAIR,
         aliases=("answer_similarity",),
-        range=COSINE,
-        kind="continuous",
+        scale=COSINE,
         about="nearness of meaning to the reference",
     ),
     "factual_correctness": Metric(
@@ -154,7 +150,7 @@ METRICS: Mapping[str, Metric] = {
         (*CONTEXT, *PAIR),
         prompts=("statement_prompt", "faithfulness_prompt"),
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
-        better="lower",
+        scale=Scale(better="lower"),
         settings=NoiseSensitivityOptions,
         changes=by_verifier("NoiseSensitivity", "statement_prompt"),
         about="wrong statements that come from the contexts",
@@ -190,7 +186,7 @@ METRICS: Mapping[str, Metric] = {
         ("user_input", "response"),
         prompts=("scoring_prompt",),
         aliases=("domain_specific_rubrics", "DomainSpecificRubrics", "rubrics_score"),
-        range=RATING,
+        scale=RATING,
         settings=RubricsScoreOptions,
         changes=scale_of_rubrics,
         about="rating from 1 to 5 by a rubric",
@@ -199,7 +195,7 @@ METRICS: Mapping[str, Metric] = {
         "RubricsScoreWithReference",
         ("user_input", *PAIR),
         prompts=("scoring_prompt",),
-        range=RATING,
+        scale=RATING,
         settings=RubricsScoreOptions,
         changes=scale_of_rubrics,
         about="rating from 1 to 5 by a rubric, against the reference",
@@ -210,7 +206,7 @@ METRICS: Mapping[str, Metric] = {
         optional=("reference",),
         prompts=("scoring_prompt",),
         aliases=("instance_rubrics",),
-        range=RATING,
+        scale=RATING,
         about="rating by the rubric of each row",
     ),
     "summary_score": Metric(
@@ -311,10 +307,10 @@ def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float]
     limits = {canonical_name(name) or name: limit for name, limit in (thresholds or {}).items()}
     return {
         name: {
-            "range": list(metric.range),
-            "kind": metric.kind,
-            "atoms": list(metric.atoms),
-            "better": metric.better,
+            "range": [metric.scale.low, metric.scale.high],
+            "kind": metric.scale.kind,
+            "atoms": list(metric.scale.atoms),
+            "better": metric.scale.better,
             "stage": metric.stage,
             "threshold": limits.get(name),
         }

@@ -146,7 +146,7 @@ def evaluator_of(
     run_config: RunConfig | None = None,
 ) -> RAGEvaluator:
     """The evaluator of metrics; the demo judge is announced where a metric asks it. Raises `ConfigError`."""
-    settings = settings_of(None, None) if settings is None else settings
+    settings = settings_of(None) if settings is None else settings
     config = for_metrics(with_own(settings, metrics), metric_names(metrics))
     chosen = chosen_metrics(config)
     if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:
@@ -206,7 +206,7 @@ def _check_names(metrics: Sequence[Any]) -> None:
 def _settings(
     config: Settings, name: str | None, column_map: Mapping[str, str] | None, run_config: RunConfig | None
 ) -> Config:
-    settings = settings_of(config, None)
+    settings = settings_of(config)
     columns = {**settings.columns, **{own: _canonical(known) for known, own in (column_map or {}).items()}}
     changes: dict[str, Any] = {"columns": columns, "thresholds": {}, "require": [], "dataset": None}
     if name is not None:

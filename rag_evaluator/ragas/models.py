@@ -52,7 +52,7 @@ class LangchainLLMWrapper(Asked):
     @cached_property
     def llm(self) -> LLM:  # type: ignore[override]  # loaded when first asked for
         """The judge, loaded."""
-        return judge_source(self.langchain_llm, settings_of(None, None)).llm
+        return judge_source(self.langchain_llm, settings_of(None)).llm
 
     def __init_subclass__(cls) -> None:
         own = sorted({"agenerate", "generate", "generate_text", "agenerate_text"}.intersection(vars(cls)))

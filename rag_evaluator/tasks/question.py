@@ -7,11 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rag_evaluator.config.schema import Config, load_config, make_config
+from rag_evaluator.config.schema import Config, as_config
 from rag_evaluator.config.sections import DEMO, Section
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, check_lists, checked_rows
 from rag_evaluator.dataset.sample import Sample
@@ -37,18 +36,13 @@ from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.manifest import describe
 
 NEEDED = ("user_input", "retrieved_contexts")
+NO_QUESTION, NO_CONTEXTS = "there is no question", "there is no context"
 
 
 def read_rows(config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
     """The configured rows, with the columns that a task needs. Raises `ConfigError` or `DatasetError`."""
     decides = task == "generate" and not config.generate.replace  # which rows have one decides what is written
     return checked_rows(config.dataset, config, {task: TaskColumns(needed, ("reference",) if decides else ())})
-
-
-def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]:
-    """Questions and contexts, in order; empty where a row has none."""
-    questions = [sample.columns.get("user_input", "") for sample in samples]
-    return questions, [sample.columns.get("retrieved_contexts", []) for sample in samples]
 
 
 def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
@@ -78,9 +72,12 @@ class Question:
         return short_digest(json.dumps([self.question, *self.contexts], ensure_ascii=False))
 
 
-def units_of(questions: Sequence[str], contexts: Sequence[Sequence[str]]) -> list[Question]:
-    """Questions and their contexts as units, in order."""
-    return [Question(index, *pair) for index, pair in enumerate(zip(questions, contexts, strict=True))]
+def units_of(samples: Iterable[Sample]) -> list[Question]:
+    """The questions of rows with their contexts as units, in order; empty where a row has none."""
+    return [
+        Question(index, sample.columns.get("user_input", ""), sample.columns.get("retrieved_contexts", []))
+        for index, sample in enumerate(samples)
+    ]
 
 
 class TaskJudge:
@@ -122,13 +119,13 @@ def plan_of(
     column: str,
     signature: str | None,
     chunk_size: int | str,
-    data: str | None = None,
+    data: str,
     part: Mapping[str, int] | None = None,
 ) -> Plan:
     """What all workers of `sort` or `generate` must agree on.
 
     Args:
-        data: digest of the questions that units were chosen from; None: of the units, as none was left out.
+        data: digest of the questions that units were chosen from.
         part: which rows were chosen, see `RowChoice`.
     """
     return Plan(
@@ -138,7 +135,7 @@ def plan_of(
         unit_noun="questions",
         column_noun="columns",
         cell_noun="questions",
-        data=data or digest_of(units),
+        data=data,
         options={},
         columns={column: signature},
         chunk_size=chunk_size if isinstance(chunk_size, int) else auto_chunk_size(len(units), MOST_QUESTIONS),
@@ -194,11 +191,9 @@ class ContextStage(QuestionStage):
     """Questions with their contexts x one column: what `sort` and `generate` share.
 
     Args:
-        lists: questions and the contexts of each, in order.
+        rows: of a dataset, or of lists in hand.
         signed: the settings that values depend on.
         asking: None where the results of a journal are written.
-        rows: the rows of a dataset that these were chosen from; None: lists in hand.
-        whole: the rows that would be chosen without a limit.
         journal: whose plan and manifest hold; None: those of a run that begins.
     """
 
@@ -207,23 +202,21 @@ class ContextStage(QuestionStage):
     column: ClassVar[str]
 
     def __init__(
-        self,
-        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
-        signed: Section,
-        asking: TaskJudge | None,
-        rows: CheckedRows | None = None,
-        whole: Sequence[Sample] = (),
-        journal: Journal | None = None,
+        self, rows: CheckedRows, signed: Section, asking: TaskJudge | None, journal: Journal | None = None
     ) -> None:
-        units = units_of(*lists)
+        units = units_of(self.chosen(rows))
         if journal is not None:
             super().__init__(units, journal.plan, journal.about, asking)
             return
         assert asking is not None
-        data, part = (None, None) if rows is None else (digest_of(units_of(*questions_of(whole))), rows.part)
+        data = digest_of(units_of(self.chosen(rows.whole)))
         size, signature = asking.config.chunk_size, asking.signature(signed)
-        plan = plan_of(self.task, self.stage, units, self.column, signature, size, data, part)
-        super().__init__(units, plan, asking.about(self.task, len(units), part), asking)
+        plan = plan_of(self.task, self.stage, units, self.column, signature, size, data, rows.part)
+        super().__init__(units, plan, asking.about(self.task, len(units), rows.part), asking)
+
+    def chosen(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """The rows whose questions are asked."""
+        return samples
 
 
 def fields_of(record: Record) -> Mapping[str, Any]:
@@ -243,14 +236,13 @@ FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_p
 Settings = Config | Mapping[str, Any] | str | Path | None
 
 
-def settings_of(config: Settings, language: str | None) -> Config:
+def settings_of(config: Settings, language: str | None = None) -> Config:
     """The configuration as users give it, in another language if one is named. Raises `ConfigError`."""
-    if isinstance(config, str | Path):
-        config = load_config(config)
-    if not isinstance(config, Config):
+    if config is None or isinstance(config, Mapping):
         keys = {"metrics": list(FOUR_METRICS), **(config or {})}
-        config = make_config(with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys)
-    return config if language is None else config.model_copy(update={"language": language})
+        config = with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys
+    settings = as_config(config)
+    return settings if language is None else settings.model_copy(update={"language": language})
 
 
 def asked_by_lists(
@@ -260,12 +252,12 @@ def asked_by_lists(
     judge: Any,
     language: str | None,
     config: Settings,
-) -> tuple[tuple[list[str], list[list[str]]], TaskJudge]:
-    """Questions and contexts in hand, checked, and whom a task asks about them. Raises `RagEvaluatorError`."""
-    lists, settings = check_lists(question_list, contexts_list), settings_of(config, language)
-    warn_of_language(*lists, settings)
+) -> tuple[CheckedRows, TaskJudge]:
+    """The rows of questions and contexts in hand, and whom a task asks about them. Raises `RagEvaluatorError`."""
+    rows, settings = check_lists(question_list, contexts_list), settings_of(config, language)
+    warn_of_language(rows, settings)
     source = judge_source(judge, settings)
-    return lists, TaskJudge(task, settings.model_copy(update={"dataset": None}), source)
+    return rows, TaskJudge(task, settings.model_copy(update={"dataset": None}), source)
 
 
 def judge_source(judge: Any, settings: Config) -> LazyJudge:
@@ -289,17 +281,15 @@ def warn_of_toy(judge: LazyJudge, language: str) -> None:
 LOOKED_AT = 20  # rows
 
 
-def warn_of_language(questions: Iterable[str], contexts: Iterable[Sequence[str]], settings: Config) -> None:
+def warn_of_language(rows: Sequence[Sample], settings: Config) -> None:
     """Warn, once in a process, where nobody gave a language and the first rows are in one that has prompts.
 
     Rows of ASCII letters are taken for English, so that nothing is loaded for them.
     """
     if "language" in settings.model_fields_set:
         return
-    rows = [
-        "\n".join([question, *texts]) for question, texts in islice(zip(questions, contexts, strict=True), LOOKED_AT)
-    ]
-    language = None if all(map(str.isascii, rows)) else identified(rows)
+    texts = ["\n".join([unit.question, *unit.contexts]) for unit in units_of(rows[:LOOKED_AT])]
+    language = None if all(map(str.isascii, texts)) else identified(texts)
     if language and language.name != ENGLISH and language.name in languages_in(packaged("prompts")):
         name = language.name.title()
         key = f"--set language={language.name}" if SHELL.get() else f'language="{language.name}"'

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import GenerateConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.json_values import is_blank
@@ -32,12 +32,13 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.table import Table
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
+    NO_CONTEXTS,
+    NO_QUESTION,
     ContextStage,
     Make,
     Question,
     TaskJudge,
     fields_of,
-    questions_of,
     samples_of,
     without_question,
 )
@@ -97,8 +98,6 @@ def _split(texts: Sequence[str], count: int) -> list[list[str]]:
 SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
-NO_QUESTION = "there is no question"
-NO_CONTEXTS = "there is no context"
 UNANSWERABLE = "the judge finds the answer in no context"
 NOT_JOINED = "the judge found no answer when it joined those of the parts"
 
@@ -276,30 +275,34 @@ class Generate(ContextStage):
     """The stage of `generate`.
 
     Args:
+        rows: those of a dataset are written with the references as a column.
         settings: how.
-        answers: folder of `GT_<question>.json`.
-        samples: rows that get the references as a column; None where only the answers are written.
-        chosen: positions of the rows whose references are made.
-        others: see `ContextStage`.
+        folder: in whose `gt/` each answer is written.
+        asking, journal: see `ContextStage`.
     """
 
     task, stage, column = TASK, "references", COLUMN
 
     def __init__(
         self,
-        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
+        rows: CheckedRows,
         settings: GenerateConfig,
-        answers: Path,
+        folder: Path,
         asking: TaskJudge | None = None,
-        samples: Sequence[Sample] | None = None,
-        chosen: Sequence[int] = (),
-        **others: Any,
+        journal: Journal | None = None,
     ) -> None:
+        self.rows, self.settings, self.answers = rows, settings, folder / ANSWERS
         signed = settings.model_copy(update={"replace": False})  # it says which rows, not how
-        super().__init__(lists, signed, asking, **others)
-        self.settings, self.answers, self.samples, self.chosen = settings, answers, samples, set(chosen)
-        self.files = (MANIFEST,) if samples is None else (ROWS, MANIFEST)
+        super().__init__(rows, signed, asking, journal)
+        self.files = (MANIFEST,) if rows.source is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in self.units])
+
+    def chosen(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """The rows that have no reference, or all with `generate.replace`."""
+        return list(filter(self._is_asked, samples))
+
+    def _is_asked(self, sample: Sample) -> bool:
+        return self.settings.replace or not sample.has("reference")
 
     def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
@@ -326,15 +329,15 @@ class Generate(ContextStage):
     def write(self, table: Table, folder: Path) -> None:
         for unit, reference in zip(self.units, self.references(table), strict=True):
             self._save(unit, reference)
-        if self.samples is not None:
-            write_lines(folder / ROWS, self._rows(self.samples, table))
+        if ROWS in self.files:
+            write_lines(folder / ROWS, self._rows(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
-    def _rows(self, samples: Sequence[Sample], table: Table) -> Iterator[dict[str, Any]]:
-        """The rows of the dataset, those that had no reference with one."""
+    def _rows(self, table: Table) -> Iterator[dict[str, Any]]:
+        """The rows of the dataset, those that were asked about with their reference."""
         references = self.references(table)
-        for sample in samples:
-            yield _with_reference(sample, next(references) if sample.index in self.chosen else None)
+        for sample in self.rows:
+            yield _with_reference(sample, next(references)) if self._is_asked(sample) else dict(sample.row)
 
     def _save(self, unit: Question, reference: Reference) -> None:
         write_wide_json(self._path(unit), asdict(reference))
@@ -343,33 +346,14 @@ class Generate(ContextStage):
         return self.answers / f"GT_{self.names[unit.index]}.json"
 
 
-def of_samples(rows: CheckedRows, asking: TaskJudge) -> Generate:
-    """The stage for the rows of a dataset that have no reference, or all with `generate.replace`."""
-    whole = _chosen(rows.whole, asking.config.generate)
-    return _of_rows(rows, asking.config, asking.config.results_dir, asking, whole=whole)
-
-
 def of_journal(journal: Journal) -> Generate:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not there any more."""
     config = make_config(journal.about["config"])
-    return _of_rows(samples_of(journal, config, TASK), config, journal.results, None, journal=journal)
+    return Generate(samples_of(journal, config, TASK), config.generate, journal.results, journal=journal)
 
 
-def _of_rows(rows: CheckedRows, config: Config, folder: Path, asking: TaskJudge | None, **others: Any) -> Generate:
-    chosen = _chosen(rows, config.generate)
-    positions = [row.index for row in chosen]
-    lists, answers = questions_of(chosen), folder / ANSWERS
-    return Generate(lists, config.generate, answers, asking, samples=rows, chosen=positions, rows=rows, **others)
-
-
-def _chosen(samples: Sequence[Sample], settings: GenerateConfig) -> list[Sample]:
-    return [sample for sample in samples if settings.replace or not sample.has("reference")]
-
-
-def _with_reference(sample: Sample, reference: Reference | None) -> dict[str, Any]:
+def _with_reference(sample: Sample, reference: Reference) -> dict[str, Any]:
     """The row with its answer; in `ground_truth` where `reference` is a retrieval log's name for contexts."""
-    if reference is None:
-        return dict(sample.row)
     name = "ground_truth" if isinstance(sample.row.get("reference"), list) else "reference"
     column = {name: reference.ground_truth or None}
     return {**sample.row, **column, **({REASON: reference.reason} if reference.reason else {})}

@@ -26,12 +26,13 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.table import Table
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
+    NO_CONTEXTS,
+    NO_QUESTION,
     ContextStage,
     Make,
     Question,
     TaskJudge,
     fields_of,
-    questions_of,
     samples_of,
     without_question,
 )
@@ -39,8 +40,6 @@ from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_me
 
 HOLDS_ANSWER, HOLDS_NONE = FilterOutput(verdict=1), FilterOutput(verdict=0)
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
-NO_QUESTION = "there is no question"
-NO_CONTEXTS = "there is no context"
 NO_GOOD = "the judge finds the answer in no context"
 ONE_ITEM = "one context has no order"
 NO_FILTER = "the contexts were not judged one by one (fast: false)"
@@ -281,9 +280,9 @@ class Sort(ContextStage):
     """The stage of `sort`.
 
     Args:
+        rows: whose grades of relevance are measured by where they have some.
         settings: how.
-        rows: of the dataset, whose grades of relevance are measured by where they have some.
-        others: see `ContextStage`.
+        asking, journal: see `ContextStage`.
 
     Raises `DatasetError` for a column `relevance` that does not fit.
     """
@@ -293,15 +292,14 @@ class Sort(ContextStage):
 
     def __init__(
         self,
-        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
+        rows: CheckedRows,
         settings: SortConfig,
         asking: TaskJudge | None = None,
-        rows: CheckedRows | None = None,
-        **others: Any,
+        journal: Journal | None = None,
     ) -> None:
-        super().__init__(lists, settings, asking, rows, **others)
+        super().__init__(rows, settings, asking, journal)
         self.settings = settings
-        self.relevance = [_relevance(sample) for sample in rows] if rows else [None] * len(self.units)
+        self.relevance = [_relevance(sample) for sample in rows]
 
     def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
@@ -329,16 +327,10 @@ class Sort(ContextStage):
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
-def of_samples(rows: CheckedRows, asking: TaskJudge) -> Sort:
-    """The stage for the rows of a dataset."""
-    return Sort(questions_of(rows), asking.config.sort, asking, rows, whole=rows.whole)
-
-
 def of_journal(journal: Journal) -> Sort:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was sorted."""
     config = make_config(journal.about["config"])
-    samples = samples_of(journal, config, TASK)
-    return Sort(questions_of(samples), config.sort, None, samples, journal=journal)
+    return Sort(samples_of(journal, config, TASK), config.sort, journal=journal)
 
 
 def _relevance(sample: Sample) -> list[int] | None:

@@ -90,7 +90,7 @@ def test_title_decision_and_picture_never_contradict_each_other(result: str | tu
         part = " ".join(re.findall(rf"{word} in (.*?)(?:(?:better|worse) in|$)", said))
         named[word] = [metric for metric in drawn if f"{metric} by" in part]
         for metric in named[word]:
-            upwards = -side if METRICS[metric].better == "lower" else side
+            upwards = -side if METRICS[metric].scale.better == "lower" else side
             assert min(upwards * end for end in drawn[metric]) > 0
     first, second = comparison.runs
     better, worse = bool(named["better"]), bool(named["worse"])

@@ -121,7 +121,7 @@ def test_a_scale_may_be_written_in_several_forms(written: Any, labels: dict[int,
     assert read_scale(written) == labels
     assert list(read_scale(written)) == sorted(labels)
     metric = chosen_metrics(make_config({"metrics": "tone", "custom_metrics": {"tone": {**TONE, "scale": written}}}))
-    assert metric["tone"].range == (min(labels), max(labels))
+    assert metric["tone"].scale[:2] == (min(labels), max(labels))
 
 
 def test_the_answer_is_bound_to_the_labels_of_the_scale() -> None:

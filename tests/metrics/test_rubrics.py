@@ -16,6 +16,7 @@ from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedSco
 from rag_evaluator.judge import off_scale, tighten
 from rag_evaluator.metrics import RowRubrics, RubricsPrompt, load_prompts
 from rag_evaluator.prompts import TracedPrompt, read_pack
+from rag_evaluator.statistics import Scale
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")
@@ -59,7 +60,7 @@ def test_scores_lie_in_the_range_of_the_rubrics_of_the_user(name: str, rows: lis
     results = evaluator(name, judge).evaluate(rows)
     assert [score.value for score in results.scores[name][:2]] == [0.0, 7.0]
     assert "score is 5: expected 0 or 2 or 7" in str(results.scores[name][2].reason)
-    assert evaluator(name).metrics[name].range == (0.0, 7.0)
+    assert evaluator(name).metrics[name].scale == Scale(0.0, 7.0)
     assert results.manifest["metrics"][name]["range"] == [0.0, 7.0]
     [line] = compare(results, results).metrics
     assert (line.figures.scale[:2], line.figures.mean_a) == ((0.0, 7.0), 3.5)

@@ -32,7 +32,7 @@ def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Sc
 @pytest.mark.parametrize(
     ("sentence", "names"),
     [
-        (r"these are continuous: ([^.]*)\.", {name for name, row in METRICS.items() if row.kind == "continuous"}),
+        (r"these are continuous: ([^.]*)\.", {name for name, row in METRICS.items() if row.scale.kind == "continuous"}),
         (r"These measure retrieval: ([^.]*)\.", {name for name, row in METRICS.items() if row.stage == "retrieval"}),
     ],
 )

@@ -19,7 +19,7 @@ from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of,
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.results import Results, joined
 from rag_evaluator.results.xlsx import write_xlsx
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of, units_of
 
 logger = logging.getLogger(__name__)
 
@@ -71,9 +71,9 @@ def evaluate(
 
     Returns the means by metric, under the names given; `.results` has all scores.
     """
-    questions, contexts = check_lists(question_list, contexts_list)
-    answers = optional_texts("answer_list", answer_list, len(questions))
-    given_references = optional_texts("ground_truth_list", ground_truth_list, len(questions))
+    units = units_of(check_lists(question_list, contexts_list))
+    answers = optional_texts("answer_list", answer_list, len(units))
+    given_references = optional_texts("ground_truth_list", ground_truth_list, len(units))
     references = [None if is_blank(reference) else reference for reference in given_references]
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
@@ -94,14 +94,14 @@ def evaluate(
     settings = for_metrics(settings, possible)
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
-        {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
-        for question, texts, reference, answer in zip(questions, contexts, references, answers, strict=True)
+        {"question": unit.question, "contexts": unit.contexts[:k], "ground_truth": reference, "answer": answer}
+        for unit, reference, answer in zip(units, references, answers, strict=True)
     ]
     if any("reference" in metric.columns for metric in evaluator.metrics.values()):
         evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
         missing = [position for position, reference in enumerate(references) if reference is None]
         if missing:
-            lists = [questions[position] for position in missing], [contexts[position] for position in missing]
+            lists = [units[place].question for place in missing], [units[place].contexts for place in missing]
             bar = automatic if progress is automatic else silent
             made = written_references(*lists, source, {}, None, settings, output_dir, fresh, bar)
             for position, reference in zip(missing, made, strict=True):

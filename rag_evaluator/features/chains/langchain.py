@@ -44,7 +44,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
     ) -> None:
         listed = as_list(metric)
         names, model = make_config(with_metrics({"metrics": listed})).metrics, model_of(listed, "llm", judge)
-        settings = settings_of(config, None).model_copy(update={"thresholds": {}, "require": []})
+        settings = settings_of(config).model_copy(update={"thresholds": {}, "require": []})
         settings = for_metrics(with_own(settings, listed), names)
         self._names = {canonical_name(name) or name: name for name in names}
         self._evaluator = RAGEvaluator(settings, model, model_of(listed, "embeddings", embeddings))

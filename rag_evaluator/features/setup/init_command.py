@@ -168,8 +168,8 @@ def metrics() -> Rows:
             "columns": list(metric.columns),
             "optional": list(metric.optional),
             "needs": [need for need in ("judge", "embeddings", "verifier") if getattr(metric, need)],
-            "range": list(metric.range),
-            "better": metric.better,
+            "range": [metric.scale.low, metric.scale.high],
+            "better": metric.scale.better,
             "stage": metric.stage,
             "also": list(metric.aliases),
         }

@@ -12,7 +12,7 @@ from rag_evaluator.judge.protocol import JudgeProtocol, Option
 from rag_evaluator.metrics.metric import AGREE, DISAGREE
 from rag_evaluator.metrics.options import Mode
 from rag_evaluator.metrics.scorer import Recorder
-from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
+from rag_evaluator.models.ragas_library import MetricResult
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
 from rag_evaluator.results.judgement import VERIFIED
@@ -27,7 +27,7 @@ ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
 
 
-class SupportMetric(BaseMetric):
+class SupportMetric:
     """What evidence says of the sentences of a text, [0, 1].
 
     Args:
@@ -44,8 +44,6 @@ class SupportMetric(BaseMetric):
         disagreed: whether the two orders of the judge's options had another answer for some piece and sentence.
     """
 
-    llm: Recorder
-
     def __init__(
         self,
         text: str,
@@ -59,10 +57,8 @@ class SupportMetric(BaseMetric):
     ) -> None:
         self.text, self.source, self.verifier, self.language = text, source, verifier, language
         self.mode, self.threshold, self.each = mode, threshold, evidence == "each"
-        if verifier is None:
-            self.prompt, self.llm = OwnPrompt("groundedness", "prompt"), llm
-        super().__init__(name=type(self).__name__)
-        self.llm = llm
+        self.llm: Recorder = llm
+        self.prompt = OwnPrompt("groundedness", "prompt")
 
     async def ascore(self, user_input: str = "", **columns: Any) -> MetricResult:
         """The value; the reason says how many pieces there were, or whether both orders agree.

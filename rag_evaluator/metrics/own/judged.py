@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.models.ragas_library import BaseMetric, InstructorBaseRagasLLM, MetricResult
+from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM, MetricResult
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
     AnswerableInput,
@@ -26,7 +26,7 @@ from rag_evaluator.prompts.pack import as_shown
 HELPFUL, INSUFFICIENT = "sentences help", "insufficient information"
 
 
-class ContextRelevancy(BaseMetric):
+class ContextRelevancy:
     """Sentences that help to answer / all sentences, [0, 1].
 
     The context relevance of the RAGAS paper (Es et al. 2023, section 3). There the judge copies sentences; here it
@@ -37,14 +37,11 @@ class ContextRelevancy(BaseMetric):
         language: of the contexts: it decides where a sentence ends.
     """
 
-    llm: InstructorBaseRagasLLM
-
     def __init__(self, llm: InstructorBaseRagasLLM, language: Language = LANGUAGES["english"]) -> None:
         self.llm, self.language = llm, language
         self.prompt = OwnPrompt("context_relevancy", "prompt")
-        super().__init__(name="context_relevancy")
 
-    async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:  # type: ignore[override]  # as in ragas
+    async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:
         """The value; the reason is one of the outcomes of its row. Raises `JudgementError`."""
         texts = [sentence for context in retrieved_contexts for sentence in sentences_of(context, self.language)]
         if not texts:
@@ -58,7 +55,7 @@ class ContextRelevancy(BaseMetric):
         return MetricResult(value=len(chosen) / len(texts), reason=HELPFUL if chosen else INSUFFICIENT)
 
 
-class QuestionMetric(BaseMetric):
+class QuestionMetric:
     """The label that the judge gives a row.
 
     Args:
@@ -73,7 +70,6 @@ class QuestionMetric(BaseMetric):
 
     def __init__(self, columns: Sequence[str], llm: Any) -> None:
         self.columns, self.llm = columns, llm
-        super().__init__(name="custom")
 
     async def ascore(self, **values: Any) -> MetricResult:
         """Raises `JudgementError` for a label that the scale does not have: only some judges are bound to it."""
@@ -90,28 +86,24 @@ VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
 """Label -> what it is worth."""
 
 
-class AnswerRubric(BaseMetric):
+class AnswerRubric:
     """The value of the label that the judge writes after its reason, [0, 1].
 
     Args:
         llm: a judge as ragas sees one.
     """
 
-    llm: InstructorBaseRagasLLM
-
     def __init__(self, llm: InstructorBaseRagasLLM) -> None:
-        self.llm = llm
-        self.prompt = OwnPrompt("answer_rubric", "prompt")
-        super().__init__(name="answer_rubric")
+        self.llm, self.prompt = llm, OwnPrompt("answer_rubric", "prompt")
 
-    async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+    async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:
         """The value, with the judge's reason. Raises `JudgementError`."""
         prompt = self.prompt.to_string(RubricInput(user_input=user_input, response=response, reference=reference))
         answer: RubricOutput = await self.llm.agenerate(prompt, RubricOutput)
         return MetricResult(value=VALUES[answer.label], reason=answer.reason)
 
 
-class RefusalCorrectness(BaseMetric):
+class RefusalCorrectness:
     """1 where an answerable question was answered or an unanswerable one refused, else 0.
 
     Args:
@@ -120,19 +112,14 @@ class RefusalCorrectness(BaseMetric):
             reference says nothing about that.
     """
 
-    llm: InstructorBaseRagasLLM
-
     def __init__(
-        self,
-        llm: InstructorBaseRagasLLM,
-        missing_reference: Literal["unknown", "unanswerable"] = "unknown",
+        self, llm: InstructorBaseRagasLLM, missing_reference: Literal["unknown", "unanswerable"] = "unknown"
     ) -> None:
         self.llm, self.missing_reference = llm, missing_reference
         self.answerable_prompt = OwnPrompt("refusal_correctness", "answerable_prompt")
         self.refused_prompt = OwnPrompt("refusal_correctness", "refused_prompt")
-        super().__init__(name="refusal_correctness")
 
-    async def ascore(  # type: ignore[override]  # as in ragas
+    async def ascore(
         self,
         user_input: str,
         response: str,

@@ -20,6 +20,7 @@ from rag_evaluator.models.ragas_library import (
     SingleTurnSample,
     base,
 )
+from rag_evaluator.statistics.formulas import Scale
 
 # Any in this module: objects and values of users' own classes.
 
@@ -69,7 +70,7 @@ def row_of_object(name: str, canonical: Callable[[str], str]) -> Metric:
         optional=optional,
         judge=asks,
         options={"object": name, "columns": columns, "values": values, "range": list(ends)},
-        range=ends,
+        scale=Scale(*ends),
     )
 
 

@@ -11,7 +11,7 @@ from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.columns import descending
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
-from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
+from rag_evaluator.models.ragas_library import MetricResult
 from rag_evaluator.prompts.own import ChunkInput, ChunkOutput, MatchInput, MatchOutput, OwnPrompt
 from rag_evaluator.verifiers.batches import confidence
 
@@ -203,33 +203,25 @@ MEASURES: Mapping[str, Callable[[Sequence[float], Sequence[float], int], float]]
 """Name -> its value from the grades down to the cutoff, of which one is relevant, and those of all documents."""
 
 
-class RetrievalMetric(BaseMetric):
+class RetrievalMetric:
     """A measure of the order of the retrieved contexts.
 
     Args:
         measure: its name in `measured`, for all contexts that count.
         is_whole: whether relevant documents that were not retrieved count: one phantom document for each reference
             context that no retrieved context matches. Without reference contexts their number is not known.
-        llm: the judge; not needed with another `match` than `judge`.
+        llm: the judge as ragas sees one, or the recorder of a row; needed with `match: judge` alone.
         ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
         options: those of `RetrievalConfig`.
     """
 
-    llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
-
     def __init__(
         self, measure: str = "", is_whole: bool = False, llm: Any = None, ranker: Any = None, **options: Any
     ) -> None:
-        self.measure, self.is_whole = measure, is_whole
-        if llm is not None:
-            self.llm = llm
-        self.ranker = ranker
+        self.measure, self.is_whole, self.llm, self.ranker = measure, is_whole, llm, ranker
         self.chunk_prompt = OwnPrompt("retrieval", "chunk_prompt")
         self.match_prompt = OwnPrompt("retrieval", "match_prompt")
         self.options = RetrievalConfig(**options)
-        super().__init__(name=type(self).__name__)
-        if ranker is not None:  # after ragas has looked for a judge
-            self.llm = None
 
     async def ascore(self, **columns: Any) -> MetricResult:
         """The value of a row; nothing retrieved is 0.

@@ -102,6 +102,7 @@ def print_task(
     parts: Iterable[Grid | str],
     wrote: bool,
     changed: Sequence[str],
+    judged: bool = True,
 ) -> None:
     """What a task says: its one JSON document, or its sentences and other parts."""
     if options.json:
@@ -109,7 +110,7 @@ def print_task(
         return
     print_parts([*conclusion.lines(), *parts])
     print_part(plan)
-    print_end(config, True, wrote, changed)
+    print_end(config, judged, wrote, changed)
 
 
 def print_status(status: Status) -> None:

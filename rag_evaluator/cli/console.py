@@ -1,24 +1,28 @@
-"""How the command line shows results and status."""
+"""How the command line shows results and status; light, as every command imports it."""
+
+from __future__ import annotations
 
 import argparse
 import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
-from rag_evaluator.config.schema import Config
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.files.progress import duration, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, toy_sentence
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
 from rag_evaluator.results.rows import LABELS
-from rag_evaluator.run.status import Status
-from rag_evaluator.run.task import Plan
+
+if TYPE_CHECKING:
+    from rag_evaluator.config.schema import Config
+    from rag_evaluator.run.status import Status
+    from rag_evaluator.run.task import Plan
 
 CHUNKS_SHOWN = 20
 FILE_WIDTH = 160  # characters of a table in a file
@@ -98,6 +102,7 @@ def print_task(
     parts: Iterable[Grid | str],
     wrote: bool,
     changed: Sequence[str],
+    judged: bool = True,
 ) -> None:
     """What a task says: its one JSON document, or its sentences and other parts."""
     if options.json:
@@ -105,7 +110,7 @@ def print_task(
         return
     print_parts([*conclusion.lines(), *parts])
     print_part(plan)
-    print_end(config, True, wrote, changed)
+    print_end(config, judged, wrote, changed)
 
 
 def print_status(status: Status) -> None:

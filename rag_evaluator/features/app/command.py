@@ -14,8 +14,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.console import print_json, say
 from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.resources import command
+from rag_evaluator.results.overview import shortened
 
 if TYPE_CHECKING:
     import uvicorn
@@ -192,7 +195,6 @@ def add_review_commands(commands: Any) -> None:
 
 def review(options: argparse.Namespace) -> int:
     """`rag-evaluator review apply results/demo`."""
-    from rag_evaluator.cli.console import print_json
     from rag_evaluator.features.app.apply import apply_reviews
 
     applied = apply_reviews(
@@ -210,10 +212,6 @@ def review(options: argparse.Namespace) -> int:
 
 
 def _print(applied: "Applied") -> None:
-    from rag_evaluator.cli.console import say
-    from rag_evaluator.resources import command
-    from rag_evaluator.results.overview import shortened
-
     for change in applied.changes[:SHOWN]:
         values = (json.dumps(value, ensure_ascii=False) for value in (change.before, change.after))
         before, after = (shortened(text, LONGEST) for text in values)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_evaluator.cli.console import print_json, print_parts, print_table, say
 from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
@@ -90,7 +91,6 @@ def add_sheet_command(commands: Any) -> None:
 
 def sheet(options: argparse.Namespace) -> int:
     """`rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx`."""
-    from rag_evaluator.cli.console import say
     from rag_evaluator.features.certify.certify import label_sheet
 
     record = label_sheet(
@@ -111,7 +111,6 @@ def sheet(options: argparse.Namespace) -> int:
 
 def certify(options: argparse.Namespace) -> int:
     """`rag-evaluator certify results/demo --labels labels.csv`."""
-    from rag_evaluator.cli.console import print_json
     from rag_evaluator.features.certify.certify import certify as compare_with_labels
 
     certification = compare_with_labels(
@@ -146,12 +145,9 @@ def _pairs(option: str, form: str, texts: Sequence[str], read: Callable[[str], R
 
 def print_certification(certification: "Certification") -> None:
     """The sentences, the table, what else the figures of each metric mean, and the rows that differ most."""
-    from rag_evaluator.cli.console import print_table, say
-
     certificate = certification.certificate
     metrics = certificate["metrics"]
-    for line in certification.conclusion.lines():
-        say(line)
+    print_parts(certification.conclusion.lines())
     rows = [row for name, part in metrics.items() for row in _rows(name, part)]
     headings = ("labels", "AUC", "Spearman", "agreement", "balanced accuracy", "kappa")
     print_table(

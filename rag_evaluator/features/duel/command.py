@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.console import print_task
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_on, add_rows, add_set, with_examples
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
@@ -45,7 +46,6 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.evaluate import beginning
 
     with loading_libraries():
-        from rag_evaluator.cli.console import print_task
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.config.offline import disable_network
         from rag_evaluator.config.schema import load_config

@@ -24,8 +24,7 @@ from rag_evaluator.features.probe.figures import (
     units_of,
 )
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines
-from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
-from rag_evaluator.files.signals import Stop
+from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
@@ -35,11 +34,10 @@ from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.overview import Grid, WithOverview
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.status import outcome
 from rag_evaluator.run.table import Answers, Stage, Table, Work
 from rag_evaluator.run.task import Plan, Record, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker, now
+from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.evaluation import scoring
 from rag_evaluator.tasks.manifest import describe, refresh_report
 from rag_evaluator.tasks.question import shown
@@ -128,6 +126,7 @@ class ProbeStage(Stage):
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))
         write_json(folder / REPORT, self.report(table))
         write_json(folder / MANIFEST, as_written(table.about))
+        refresh_report(folder)
 
     def report(self, table: Table) -> dict[str, Any]:
         """What `probe.json` says. Any: JSON."""
@@ -166,7 +165,7 @@ class ProbeReport(WithOverview, dict[str, Any]):
     def __init__(self, stage: ProbeStage, table: Table) -> None:
         super().__init__(stage.report(table))
         judge = the_judge(stage.about["config"])
-        self.plan, self.judges = stage.plan, {name: judge for name, metric in stage.metrics.items() if metric.judge}
+        self.judges = {name: judge for name, metric in stage.metrics.items() if metric.judge}
 
     def conclusion(self, words: Sequence[object] = ()) -> Conclusion:
         """Its sentences and the next command; `words` as in `probe_conclusion`."""
@@ -205,25 +204,14 @@ def probe(
     evaluator = RAGEvaluator(config, judge, embeddings, verifier=verifier)
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
-        return run_probe(evaluator, place, data, progress=at, start=start)
+        stage = probe_stage(evaluator, data)
+        return ProbeReport(stage, run_stage(stage, place, ALONE, at, start=start))
 
 
-def run_probe(
-    evaluator: RAGEvaluator,
-    folder: Path,
-    data: Any = None,
-    worker: Worker = ALONE,
-    progress: Progress = silent,
-    stop: Stop | None = None,
-    start: Start = "continue",
-) -> ProbeReport:
-    """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
-    config, metrics, began = evaluator.config, evaluator.metrics, now()
+def probe_stage(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
+    """The stage for the rows of a configuration, or of `data`."""
+    config, metrics = evaluator.config, evaluator.metrics
     with ACTIVITY.phase(CHECKING):
         rows, lines = evaluator.rows(data), evaluator.signatures_once()
         about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-        stage = ProbeStage(rows, config, metrics, about, evaluator.scorer)
-    table = run_stage(stage, folder, worker, progress, stop, start)
-    if outcome(table.journal, began)[0]:
-        refresh_report(folder)
-    return ProbeReport(stage, table)
+        return ProbeStage(rows, config, metrics, about, evaluator.scorer)

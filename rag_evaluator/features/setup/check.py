@@ -27,7 +27,7 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.run.journal import Journal, Key, KnownRecords, place_of, read_manifest
+from rag_evaluator.run.journal import Journal, KnownRecords, place_of, read_manifest
 from rag_evaluator.run.stages import refuse_used
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
@@ -179,11 +179,8 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, report: CheckRe
     refuse_used(folder, stage)
     journal = None if read_manifest(place) is None else Journal(folder, place)
     with ACTIVITY.phase("counting what is done"), closing(KnownRecords(journal)) as known:
-        done = sum(
-            known.find(Key(stage.digest(unit, column), column, plan.columns[column], repeat)) is not None
-            for unit in stage.units
-            for column, repeat in plan.slots
-        )
+        cells = (cell for chunk in range(plan.chunks) for cell in stage.cells(plan, chunk))
+        done = sum(known.find(key) is not None for _, key in cells)
     total = plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"
     text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.console import print_json, say
 from rag_evaluator.cli.options import (
     BAD_INPUT,
     FAILED,
@@ -51,7 +52,6 @@ def add_check_command(commands: Any) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
-    from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.cli.evaluate import read_config
 
     if options.config is None and (options.set or options.prompt):
@@ -89,8 +89,6 @@ def _code_of(check: Check) -> int:
 
 
 def _print(check: Check, whole_prompt: bool) -> None:
-    from rag_evaluator.cli.console import say
-
     say(f"{check.state:<8} {check.name:<14} {check.text}")
     if check.name == "template":
         for line in _shortened(check.details["prompt"].split("\n"), whole_prompt):

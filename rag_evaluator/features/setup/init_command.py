@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.console import print_json, print_table, say
 from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.dataset.columns import ID
@@ -109,8 +110,6 @@ def _columns(texts: Sequence[str]) -> dict[str, str]:
 
 def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[Sequence[object]]) -> None:
     """What was found, and what to do now, as commands that can be copied. Any: `Proposal`, imported late."""
-    from rag_evaluator.cli.console import say
-
     for path, surveyed in zip(files, (proposal.survey, *proposal.others), strict=True):
         rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
         which = f" of {path.name}" if len(files) > 1 else ""
@@ -147,8 +146,6 @@ def add_list_command(commands: Any) -> None:
 
 def list_names(options: argparse.Namespace) -> int:
     """`rag-evaluator list metrics`."""
-    from rag_evaluator.cli.console import print_json, print_table
-
     rows = LISTS[options.kind]()
     if options.json:
         print_json(rows)

@@ -5,9 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.cli.console import print_end, print_json, print_table, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
+from rag_evaluator.results.conclusion import Conclusion
+from rag_evaluator.results.overview import Grid
 
 SHOWN = 10  # reasons, documents
 
@@ -66,7 +69,6 @@ def make(options: argparse.Namespace, stop: Stop) -> int:
     refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.console import print_end, print_json, print_table, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.stage import SUMMARY, start_of, testset_stage
 
@@ -108,7 +110,6 @@ def check(options: argparse.Namespace, stop: Stop) -> int:
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_table, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
         from rag_evaluator.tasks.question import read_rows
@@ -117,17 +118,13 @@ def check(options: argparse.Namespace, stop: Stop) -> int:
     stage = check_stage(rows, config)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = findings_summary(stage.findings(table))
-    code = FAILED if summary["flagged"] else OK
-    if options.json:
-        print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
-        return code
-    say(f"{config.name}: {summary['flagged']} of {summary['checked']} rows are flagged, of {summary['rows']} in all")
-    if summary["flags"]:
-        flags = [(flag, str(count)) for flag, count in summary["flags"].items()]
-        print_table("flags", [("flag", "left"), ("rows", "right")], flags)
-    for reason, count in summary["not_checked"].items():
-        say(f"  {count} not checked: {reason}")
-    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
-    print_part(stage.plan)
-    print_end(config, True, wrote, changed)
-    return code
+    flagged = f"{summary['flagged']} of {summary['checked']} rows are flagged, of {summary['rows']} in all."
+    flags = [(flag, str(count)) for flag, count in summary["flags"].items()]
+    parts: list[Grid | str] = [
+        *([Grid("flags", [("flag", "left"), ("rows", "right")], flags)] if flags else []),
+        *(f"  {count} not checked: {reason}" for reason, count in summary["not_checked"].items()),
+        f"{stage.asked} judge calls now in {seconds:.1f} s",
+    ]
+    document = {**summary, "judge_calls": stage.asked}
+    print_task(options, config, stage.plan, Conclusion([flagged]), document, parts, wrote, changed)
+    return FAILED if summary["flagged"] else OK

@@ -103,7 +103,7 @@ def generate(setting: Setting) -> Iterator[Answer]:
 def vllm(setting: Setting) -> Iterator[Answer]:
     """vLLM in this process; what its prefix cache had is not known here."""
     engine = vllm_engine(setting)
-    engine.core.llm.reset_prefix_cache()
+    engine.llm.reset_prefix_cache()
     yield _asks(engine, setting, None)
 
 

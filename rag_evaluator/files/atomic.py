@@ -257,8 +257,6 @@ def _link(source: Path, target: Path) -> bool:
 
 
 NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
-
-
 NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
 
 

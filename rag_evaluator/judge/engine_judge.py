@@ -30,8 +30,6 @@ from rag_evaluator.judge.protocol import (
 )
 from rag_evaluator.models.event_loop import SingleFlight
 
-CUT = frozenset({"thinking"})
-
 
 @dataclass(frozen=True)
 class Thought:
@@ -201,7 +199,7 @@ class EngineJudge:
             ids.pop()
             text = decode(ids)
         close = stop.close if reply.complete else stop.close_cut
-        return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
+        return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else frozenset({"thinking"}))
 
     async def _generate(self, request: Request) -> Reply:
         """The model's answer to a request, asked once."""

@@ -166,7 +166,7 @@ def fingerprint(folder: str | Path) -> str:
 
 def _digest(path: Path) -> str:
     """SHA-256 of a file; that of a large one is kept in the user's cache folder, by its path and state."""
-    state, before = _state(path), _now()
+    state, before = _state(path), time.time_ns()
     if state[0] < WORTH_REMEMBERING:
         return file_digest(path)
     try:
@@ -190,10 +190,6 @@ def _state(path: Path) -> tuple[int, ...]:
     """What changes when a file is written; a program can set mtime, but not ctime."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
-
-
-def _now() -> int:
-    return time.time_ns()
 
 
 def identity_of(model: Any, inner: Any) -> str | None:

@@ -1,6 +1,7 @@
 """Fingerprints of models: two models never count as one, and a model is not read again at every start."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,11 +52,10 @@ def age(path: Path) -> None:
 @pytest.fixture(autouse=True)
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """The clock of the cache, an hour ahead, so that no file is fresh; `later(0)` is the true time."""
+    now = time.time_ns
 
     def shift(seconds: float) -> None:
-        import time
-
-        monkeypatch.setattr(hub, "_now", lambda: time.time_ns() + int(seconds * 10**9))
+        monkeypatch.setattr("time.time_ns", lambda: now() + int(seconds * 10**9))
 
     shift(3600)
     return shift

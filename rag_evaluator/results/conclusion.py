@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.features import all_features
 from rag_evaluator.config.languages import find_language
@@ -11,7 +11,9 @@ from rag_evaluator.config.sections import DEMO, model_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
-from rag_evaluator.statistics.formulas import Estimate
+
+if TYPE_CHECKING:
+    from rag_evaluator.statistics.formulas import Estimate
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
@@ -162,7 +164,7 @@ def with_ends(mean: float, low: float | None, high: float | None, digits: int = 
     return f"{figure(mean, digits)} [{figure(low, digits)}, {figure(high, digits)}]"
 
 
-def with_interval(estimate: Estimate, digits: int = 2) -> str:
+def with_interval(estimate: "Estimate", digits: int = 2) -> str:
     """Return an estimate that has a mean as `with_ends` does."""
     assert estimate.mean is not None
     return with_ends(estimate.mean, estimate.ci_low, estimate.ci_high, digits)

@@ -103,3 +103,11 @@ def test_a_command_without_models_loads_no_library_that_takes_seconds(
     code, slow = loaded(number)
     _, expected, allowed = LIGHT[number]
     assert (code, [name for name in slow if name not in allowed]) == (expected, [])
+
+
+def test_help_loads_nothing_that_computes() -> None:
+    program = (
+        "import sys\nfrom rag_evaluator.cli.main import main\ntry:\n  main(['--help'])\nfinally:\n  print(*sys.modules)"
+    )
+    modules = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "rag_evaluator.cli.arguments" in modules.stdout.split() and "numpy" not in modules.stdout.split()

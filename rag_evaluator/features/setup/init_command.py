@@ -11,8 +11,6 @@ from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.dataset.columns import ID
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable, write_text
-from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
@@ -158,6 +156,8 @@ def list_names(options: argparse.Namespace) -> int:
 
 def metrics() -> Rows:
     """Each metric with what it needs."""
+    from rag_evaluator.metrics.table import METRICS
+
     return [
         {
             "name": name,
@@ -176,6 +176,8 @@ def metrics() -> Rows:
 
 def languages() -> Rows:
     """Each language that is known by name, and whether the package has prompts in it."""
+    from rag_evaluator.prompts.pack import ENGLISH, languages_in
+
     with_packs = {ENGLISH, *languages_in(packaged("prompts"))}
     return [
         {

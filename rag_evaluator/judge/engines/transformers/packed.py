@@ -280,7 +280,7 @@ class PackedDecoder:
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self.batch_size.prefill = PREFILL_TOKENS
-        self.guesses = packed.model.dtype in HALVES
+        self.is_half = packed.model.dtype in HALVES
         self.at_once = GPU_AT_ONCE if on_gpus(packed.model) else AT_ONCE
         self.tail_tokens = 0  # of prompts computed, prefixes apart
 
@@ -391,31 +391,35 @@ class PackedBatch:
                 tail = list(request.input_ids[len(prefix) :])
                 self.decoder.tail_tokens += len(tail)
                 sequence, length = new_sequence(request, self.decoder.vocabulary), len(tail) + request.budget.max_length
-                draft = Draft(request.input_ids) if self.decoder.guesses else None
+                draft = Draft(request.input_ids) if self.decoder.is_half else None
                 self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length, draft=draft))
         while True:
-            self._admit()
-            for part in self.decoder.by_size([entry.feed for entry in self.active]):
-                self._advance([self.active[index] for index in part])
+            newcomers = self._admit()
+            apart = () if self.decoder.is_half else newcomers  # in float32 the last digits would change
+            for group in (apart, self.active):
+                for part in self.decoder.by_size([entry.feed for entry in group]):
+                    self._advance([group[index] for index in part])
             ended = [entry for entry in self.active if entry.sequence.done]
             if ended or not self.active:
                 self.active = _in_place(self.cache, self.active)
                 return {entry.number: entry.sequence.reply() for entry in ended}
 
-    def _admit(self) -> None:
+    def _admit(self) -> list[PackedSequence]:
         """Take in the sequences that wait, as long as the memory holds them beside those that are decoded."""
+        before = len(self.active)
         while self.waiting:
             entry = self.waiting[0]
             length = max([entry.length, *(other.length for other in self.active)])
             width = self.decoder.batch_size.that_fit(length)
             if len(self.active) >= width:
-                return
+                break
             entry.position = len(self.active)
             if length > self.cache.length or entry.position >= self.cache.width:
                 self.cache.resize(min(width, max(2 * entry.position, len(self.active) + len(self.waiting))), length)
             self.cache.prefixes[entry.position] = self.decoder.prefix(entry.prefix)
             self.active.append(self.waiting.popleft())
             entry.follow()
+        return self.active[before:]
 
     def _advance(self, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""

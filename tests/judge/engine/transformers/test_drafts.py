@@ -26,7 +26,7 @@ def test_guesses_save_passes_and_change_no_answer(tiny: Tiny, temperature: float
     for are_guessed in (False, True):
         judge = tiny("llama-bytelevel", dtype="float32", max_new_tokens=96, temperature=temperature)
         engine: Any = judge.inner.engine
-        engine.decoder.guesses = are_guessed
+        engine.decoder.is_half = are_guessed
         count: list[int] = []
         engine.model.register_forward_pre_hook(lambda *_, count=count: count.append(1))
         made.append(list(map(repr, asyncio.run(answers(judge)))))
@@ -38,7 +38,7 @@ def test_guesses_save_passes_and_change_no_answer(tiny: Tiny, temperature: float
 def test_half_precision_on_a_cpu_guesses_and_float32_keeps_its_bytes(tiny: Tiny) -> None:
     for dtype in ("float32", "bfloat16"):
         judge: Any = tiny("llama-bytelevel", dtype=dtype)
-        assert judge.inner.engine.decoder.guesses == (dtype == "bfloat16")
+        assert judge.inner.engine.decoder.is_half == (dtype == "bfloat16")
 
 
 def test_models_are_loaded_on_the_thread_that_runs_them() -> None:

@@ -146,6 +146,8 @@ class ColumnNames:
         an answer in another column: it may be what a retriever found.
         """
         names = self.read_from(canonical, record.row)
+        if not names:  # as of most columns
+            return []
         filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
         if canonical not in filled or canonical in self.mapping:
             return filled
@@ -177,7 +179,7 @@ class ColumnNames:
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""
         names, read = self.names_of(canonical, record), self.readers[canonical]
-        if not names:  # as of most columns
+        if not names:
             return None
         fields = {name: read(Field(record, name, canonical, self.marks.get(name))) for name in names}
         values = list(_with_text(fields, canonical).values()) or [None]

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.console import print_json, say
-from rag_evaluator.cli.options import OK, add_json, with_examples
+from rag_evaluator.cli.options import OK, add_json, add_repeated, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.resources import command
 from rag_evaluator.results.overview import shortened
@@ -184,10 +184,8 @@ def add_review_commands(commands: Any) -> None:
         "--out", type=Path, metavar="FILE",
         help="the new file, JSON lines; default: <dataset>.reviewed.jsonl beside the dataset",
     )  # fmt: skip
-    command.add_argument(
-        "--drop", action="append", default=[], metavar="FLAG",
-        help="leave out rows with this flag; may be repeated: too_easy, ambiguous, not_answerable, duplicate",
-    )  # fmt: skip
+    flags = "leave out rows with this flag: too_easy, ambiguous, not_answerable, duplicate"
+    add_repeated(command, "--drop", "FLAG", flags)
     command.add_argument("--dataset", type=Path, metavar="FILE", help="where the dataset is now, if it was moved")
     command.add_argument("--force", action="store_true", help="replace a file that is there")
     add_json(command)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluator.cli.console import print_json, print_parts, print_table, say
-from rag_evaluator.cli.options import OK, add_json, with_examples
+from rag_evaluator.cli.options import OK, add_json, add_repeated, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
@@ -41,19 +41,14 @@ def add_certify_command(commands: Any) -> None:
         "--labels", type=Path, action="append", default=[], metavar="FILE",
         help="a table of labels, or a sheet that was filled in; of several files each is that of one annotator",
     )  # fmt: skip
-    command.add_argument(
-        "--label", action="append", default=[], metavar="METRIC=COLUMN",
-        help="a column of the run's own rows holds the labels of a metric; may be repeated",
-    )  # fmt: skip
-    command.add_argument(
-        "--threshold", action="append", default=[], metavar="METRIC=NUMBER",
-        help="the score from which on the judge accepts, fixed before the labels were seen; default: that of the "
-        "configuration, else one chosen on the labels by cross-fitting",
-    )  # fmt: skip
-    command.add_argument(
-        "--scale", action="append", default=[], metavar="METRIC=LOW..HIGH",
-        help="labels are grades from LOW to HIGH, the best: faithfulness=1..5",
-    )  # fmt: skip
+    add_repeated(command, "--label", "METRIC=COLUMN", "a column of the run's own rows holds the labels of a metric")
+    accepts = (
+        "the score from which on the judge accepts, fixed before the labels were seen; default: that of the "
+        "configuration, else one chosen on the labels by cross-fitting"
+    )
+    add_repeated(command, "--threshold", "METRIC=NUMBER", accepts)
+    grades = "labels are grades from LOW to HIGH, the best: faithfulness=1..5"
+    add_repeated(command, "--scale", "METRIC=LOW..HIGH", grades)
     command.add_argument(
         "--random", action="store_true", help="the labelled rows are a random sample of all rows, though not of a sheet"
     )
@@ -74,10 +69,8 @@ def add_sheet_command(commands: Any) -> None:
     command.add_argument("results", type=Path, help="results folder of a finished run")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the workbook, .xlsx")
     command.add_argument("--size", type=int, default=100, help="rows to draw, at least 20; default: %(default)s")
-    command.add_argument(
-        "--metric", action="append", default=[],
-        help="to be labelled; may be repeated, rows are drawn by the first; default: all metrics of the run",
-    )  # fmt: skip
+    labelled = "to be labelled; rows are drawn by the first; default: all metrics of the run"
+    add_repeated(command, "--metric", "METRIC", labelled)
     command.add_argument("--seed", type=int, default=0, help="of the draw; default: %(default)s")
     command.add_argument(
         "--like", type=Path, metavar="RUN", help="the rows that were drawn for this run, to compare both by labels"

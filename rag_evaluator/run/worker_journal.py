@@ -1,6 +1,7 @@
 """The journal as one worker sees it, who may write, and what a new generation takes over."""
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -91,7 +92,10 @@ class WorkerJournal(Journal):
             except ResultsError:  # it cannot be read
                 if start != "fresh":
                     raise
-                if not generations(self.place) and b'"format"' not in (self.place / "manifest.json").read_bytes():
+                is_ours = bool(generations(self.place))
+                with suppress(OSError, ValueError):
+                    is_ours = is_ours or "format" in json.loads((self.place / "manifest.json").read_bytes())
+                if not is_ours:
                     raise ResultsError(
                         f"{self.place} holds a manifest.json that this program did not write. Choose another name or "
                         "output_dir."

@@ -471,14 +471,17 @@ def packed_attention(
     attend = partial(_attend, scaling=scaling, softcap=softcap)
     of_tails, of_prefixes = step.visible(window, group, queries.dtype)
     output, logsumexp = _to_tails(attend, grouped, tail, of_tails)
-    for prefix, seen in of_prefixes:
-        part = _to_prefix(attend, grouped, prefix[layer], seen)
-        if seen.tokens is None:
+    if of_prefixes:
+        parts = [_to_prefix(attend, grouped, prefix[layer], seen) for prefix, seen in of_prefixes]
+        part = torch.cat([of for of, _ in parts]), torch.cat([of for _, of in parts])
+        some = [seen.tokens for _, seen in of_prefixes if seen.tokens is not None]
+        if not some:
             output, logsumexp = _merged((output, logsumexp), part)
-            continue
-        both = _merged((output[seen.tokens], logsumexp[seen.tokens]), part)
-        output = output.float().index_copy_(0, seen.tokens, both[0])
-        logsumexp = logsumexp.index_copy(0, seen.tokens, both[1])
+        else:
+            tokens = torch.cat(some)
+            both = _merged((output[tokens], logsumexp[tokens]), part)
+            output = output.float().index_copy_(0, tokens, both[0])
+            logsumexp = logsumexp.index_copy(0, tokens, both[1])
     if sinks is not None:
         output = output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]
     return output.flatten(1, 2)[None].to(queries.dtype)

@@ -441,13 +441,21 @@ class PackedBatch:
             going_on = [fed for fed, token in zip(going_on, tokens, strict=True) if self._take(fed, token)]
 
     def _guesses(self, active: Sequence[PackedSequence]) -> list[list[int]]:
-        """How each sequence may go on: as many tokens as cost little in a pass that computes the fed ones anyway."""
-        most = min(MOST, (self.decoder.at_once - sum(len(entry.feed) for entry in active)) // len(active))
-        rooms = [min(most, self.cache.length - entry.filled - len(entry.feed)) for entry in active]
-        return [
-            [] if entry.draft is None or room <= 0 else entry.draft.next_tokens(entry.sequence.tokens, room)
-            for entry, room in zip(active, rooms, strict=True)
+        """How each sequence may go on: as many tokens as cost little in a pass that computes the fed ones anyway.
+
+        What a short guess leaves goes to the longer ones.
+        """
+        room = max(0, self.decoder.at_once - sum(len(entry.feed) for entry in active))
+        rooms = [min(MOST, room, self.cache.length - entry.filled - len(entry.feed)) for entry in active]
+        guesses = [
+            [] if entry.draft is None or most <= 0 else entry.draft.next_tokens(entry.sequence.tokens, most)
+            for entry, most in zip(active, rooms, strict=True)
         ]
+        by_length = sorted(range(len(guesses)), key=lambda index: len(guesses[index]))
+        for index, left in zip(by_length, range(len(guesses), 0, -1), strict=True):
+            guesses[index] = guesses[index][: room // left]
+            room -= len(guesses[index])
+        return guesses
 
     def _take(self, fed: "Fed", token: int) -> bool:
         """Accept a token that was chosen; whether the logits after it, and what it forces, are there as well."""

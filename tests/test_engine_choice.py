@@ -90,3 +90,32 @@ def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: 
     assert chosen.engine == "transformers" and chosen.because == "the demo judge is a toy"
     assert judge_parts(chosen, "m") == judge_parts(JudgeConfig(), "m")
     assert with_engine(JudgeConfig()).because == ""
+
+
+ANSWERS_DEPEND = {  # a value that gives other answers, and what it is beside
+    "engine": ("vllm", {}),
+    "dtype": ("bfloat16", {}),
+    "model_kwargs": ({"attn_implementation": "eager"}, {}),
+    "chat_template": ("none", {}),
+    "max_new_tokens": (64, {}),
+    "temperature": (0.5, {}),
+    "seed": (1, {"temperature": 0.5}),
+    "thinking": ("on", {}),
+    "thinking_tokens": (8, {"thinking": "on"}),
+    "thinking_markers": (("<a>", "</a>"), {"thinking": "on"}),
+    "reasons": ("none", {}),
+    "examples": ("none", {}),
+}
+BY_OTHERS = {"model", "adapter", "served_model", "vllm"}  # the model's identity, parts of the engine
+SAME_ANSWERS = {"device_map", "batch_size", "url", "api_key_env"}
+
+
+@pytest.mark.parametrize("key", ANSWERS_DEPEND)
+def test_what_answers_depend_on_is_in_the_signature(key: str) -> None:
+    value, beside = ANSWERS_DEPEND[key]
+    changed = JudgeConfig.model_validate({**beside, key: value})
+    assert judge_parts(changed, "m") != judge_parts(JudgeConfig.model_validate(beside), "m")
+
+
+def test_of_each_key_of_the_judge_it_is_known_whether_answers_depend_on_it() -> None:
+    assert {*ANSWERS_DEPEND, *BY_OTHERS, *SAME_ANSWERS} == set(JudgeConfig.model_fields)

@@ -148,7 +148,9 @@ def test_a_language_is_understood_by_code_region_script_and_native_name(name: st
     [("spansh", "spanish"), ("Espanyol", "spanish"), ("portugese", "portuguese"), ("chinse", "chinese")],
 )
 def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: str, near: str) -> None:
-    with pytest.raises(PromptError, match=f"^language '{name}': did you mean '{near}'\\? If not: 1 of 1 prompt packs"):
+    with pytest.raises(
+        PromptError, match=f"^language '{name}' is not known. Did you mean '{near}'\\? If not: 1 of 1 prompt packs"
+    ):
         load_prompts(["context_recall"], name, tmp_path)
 
 

@@ -96,7 +96,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
     step = "engine"
     try:
-        scorer = await _load(evaluator, report)
+        scorer = _load(evaluator, report)
         step = "row"
         await _judge_row(evaluator, scorer, rows, report)
         step = "window"
@@ -108,10 +108,10 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report:
         report.add(step, "failed", str(error), error=error)
 
 
-async def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
+def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = await evaluator.scorer()  # the same as a run loads
+        scorer = evaluator.scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         report.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})

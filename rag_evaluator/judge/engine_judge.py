@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.engines.protocol import Engine, TextEngine
+from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
@@ -60,7 +60,7 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        thoughts: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
+        thoughts: how thoughts end; None where there are none.
         reserve: tokens that a thought may take between prompt and answer, with what closes it.
 
     Raises `ModelError` if the judge shall think and the engine's prompts open no thought.
@@ -74,11 +74,10 @@ class EngineJudge:
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        thinks = config.thinking == "on" and engine.capabilities.counts_tokens
-        self.thoughts, self.reserve = engine.encoder.thoughts if thinks else None, 0
+        self.thoughts, self.reserve = engine.encoder.thoughts if config.thinking == "on" else None, 0
         if self.thoughts is not None:
             self.reserve = config.thinking_tokens + max(len(self.thoughts.close), len(self.thoughts.close_cut))
-        elif thinks:
+        elif config.thinking == "on":
             raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
 
     @property
@@ -101,24 +100,16 @@ class EngineJudge:
         asked = self.request(prompt, response_model, draw)
         thought = await self.think(asked.input_ids, asked.seed, asked.group)
         reply = await self._generate(replace(asked, input_ids=asked.input_ids + thought.continuation))
-        answer = _validated(reply, response_model, asked.max_new_tokens)
+        answer = validated(reply, response_model, asked.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
-        thinking = reply.thinking if thought.text is None else thought.text
-        prompt_tokens = len(asked.input_ids) if self.capabilities.counts_tokens else 0
-        return Opinion(
-            answer, reply.confidence, prompt_tokens, len(reply.token_ids), thinking, cut, thinking_tokens=thought.tokens
-        )
+        tokens = len(asked.input_ids), len(reply.token_ids)
+        return Opinion(answer, reply.confidence, *tokens, thought.text, cut, thinking_tokens=thought.tokens)
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Shares:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
-        Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
-        `capabilities.probabilities` is false.
+        Raises `PromptTooLongError` if the prompt does not fit the model's window.
         """
-        if isinstance(self.engine, TextEngine):
-            key, engine = short_digest(repr((str(prompt), tuple(map(str, options))))), self.engine
-            weighed: Shares = await self._answers.get(key, lambda: engine.weigh(prompt, options))
-            return weighed
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
@@ -128,7 +119,7 @@ class EngineJudge:
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         name = getattr(prompt, "group", "")
-        thought = await self.think(input_ids, self._seed(prompt, draw), name)
+        thought = await self.think(input_ids, seed_of(self.config, prompt, draw), name)
         before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
@@ -166,11 +157,10 @@ class EngineJudge:
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
             rest=functools.partial(to_lark_after, schema) if "x-partition" in schema else None,
-            schema=schema,
             max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
-            seed=self._seed(prompt, draw),
+            seed=seed_of(self.config, prompt, draw),
             group=getattr(prompt, "group", ""),
         )
 
@@ -207,15 +197,18 @@ class EngineJudge:
         reply: Reply = await self._answers.get(key, lambda: self.engine.generate(request))
         return reply
 
-    def _seed(self, prompt: str, draw: Draw) -> int:
-        if self.config.temperature == 0:
-            return 0
-        repeat, occurrence = draw
-        number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
-        return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
+
+def seed_of(config: JudgeConfig, prompt: str, draw: Draw) -> int:
+    """The seed of an answer; 0 where it is greedy."""
+    if config.temperature == 0:
+        return 0
+    repeat, occurrence = draw
+    number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
+    return int(short_digest(f"{config.seed}\0{number}\0{prompt}"), 16) % 2**63
 
 
-def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+def validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+    """The answer that a reply is, or begins. Raises `JudgementError`."""
     if reply.complete:
         try:
             return response_model.model_validate_json(reply.text.strip())

@@ -112,6 +112,25 @@ class JudgeProtocol(Protocol):
         """Free memory and end servers; nothing may be asked afterwards."""
 
 
+class WithoutTokens:
+    """What judges have in common that know nothing of tokens."""
+
+    signature: str | None = None
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return {}
+
+    def count(self, text: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    def room(self, prompt: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    async def aclose(self) -> None:
+        """Whoever made the LLM closes it."""
+
+
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
     first, last = min(sequences), max(sequences)  # all others are between them, and begin as both do
@@ -169,7 +188,6 @@ class Request:
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
-        schema: JSON schema of the answer, for engines that take no grammar.
         stop: what ends a free text.
     """
 
@@ -181,7 +199,6 @@ class Request:
     seed: int = 0
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     stop: "ThoughtFormat | None" = field(default=None, repr=False)
 
 
@@ -213,7 +230,6 @@ class Reply:
             False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
         cut: what ended at its limit: "string", "list".
-        thinking: the thought of an engine that takes no token ids and thinks by itself; None of all others.
     """
 
     text: str
@@ -221,7 +237,6 @@ class Reply:
     complete: bool
     confidence: tuple[float, ...] = ()
     cut: frozenset[str] = frozenset()
-    thinking: str | None = None
 
 
 DECIMALS = 6

@@ -13,8 +13,8 @@ from test_config import ROOT, Load, message
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
+from tests.loaded_prompts import load_prompts
 
 HEAD = "metrics: [bleu]\n"  # line 1
 

@@ -24,7 +24,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Recorder, Scorer
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
+from rag_evaluator.models.embeddings import EmbeddingsSource, RagasEmbedding
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
@@ -79,7 +79,7 @@ class RAGEvaluator:
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
         self.judge = source_of(judge, config.judge, config.offline)
-        self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
+        self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
         self._verifier = VerifierSource(verifier, config.verifier, config.language)
         sections = {
             "judge": self.judge.config,

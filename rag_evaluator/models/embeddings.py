@@ -199,8 +199,3 @@ class EmbeddingsSource:
         if self.model is None:
             self.model = LocalEmbeddings.from_config(self.config, self.offline)
         return self.model
-
-
-def embeddings_of(embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> EmbeddingsSource:
-    """The source of embeddings as users give them; a source as it is. Raises `ModelError` for what embeds nothing."""
-    return embeddings if isinstance(embeddings, EmbeddingsSource) else EmbeddingsSource(embeddings, config, offline)

@@ -1,7 +1,7 @@
 """What ragas' scripts wrap their models in."""
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -129,5 +129,4 @@ def llm_factory(
     return LangchainLLMWrapper(None)
 
 
-def __getattr__(name: str) -> Any:
-    return no_counterpart("ragas", name)
+__getattr__ = partial(no_counterpart, "ragas")

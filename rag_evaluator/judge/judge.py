@@ -106,13 +106,12 @@ class Judge(RagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
-        loaded = pipeline
+        loaded: Any = pipeline  # an `EngineJudge` asks an engine; a server is a judge of its own
         if not isinstance(pipeline, Engine | JudgeProtocol):
             from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
             self.config = _named(self.config, pipeline)
             loaded = TransformersEngine.of_pipeline(pipeline, self.config)
-        # Any: an `EngineJudge`, but of a server a judge of its own
         self.inner: Any = EngineJudge(loaded, self.config) if isinstance(loaded, Engine) else loaded
         self.model_id: str = loaded.model_id
 

@@ -24,8 +24,9 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Recorder, Scorer
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.embeddings import EmbeddingsSource, RagasEmbedding
+from rag_evaluator.models.embeddings import EmbeddingsSource
 from rag_evaluator.models.hub import is_unnamed
+from rag_evaluator.models.ragas_library import BaseRagasEmbedding
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import MAIN_STAGE, MAIN_TASK
@@ -107,7 +108,7 @@ class RAGEvaluator:
         return self.judge.llm
 
     @property
-    def embeddings(self) -> RagasEmbedding:
+    def embeddings(self) -> BaseRagasEmbedding:
         """The embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
 
         It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
-RagasEmbedding = BaseRagasEmbedding
-"""Embeddings as metrics of `ragas.metrics.collections` take them."""
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
 
 

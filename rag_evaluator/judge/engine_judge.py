@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
+from rag_evaluator.errors import JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
+from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.judge.protocol import (
+    ENDLESS,
     Capabilities,
     Draw,
     Ids,
@@ -27,6 +27,8 @@ from rag_evaluator.judge.protocol import (
     Request,
     Shares,
     common_beginning,
+    seed_of,
+    validated,
 )
 from rag_evaluator.models.event_loop import SingleFlight
 
@@ -46,9 +48,6 @@ class Thought:
     tokens: int = 0
     continuation: Ids = field(default=(), repr=False)
     cut: frozenset[str] = frozenset()
-
-
-ENDLESS = 10**9
 
 
 class EngineJudge:
@@ -196,30 +195,6 @@ class EngineJudge:
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
         reply: Reply = await self._answers.get(key, lambda: self.engine.generate(request))
         return reply
-
-
-def seed_of(config: JudgeConfig, prompt: str, draw: Draw) -> int:
-    """The seed of an answer; 0 where it is greedy."""
-    if config.temperature == 0:
-        return 0
-    repeat, occurrence = draw
-    number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
-    return int(short_digest(f"{config.seed}\0{number}\0{prompt}"), 16) % 2**63
-
-
-def validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
-    """The answer that a reply is, or begins. Raises `JudgementError`."""
-    if reply.complete:
-        try:
-            return response_model.model_validate_json(reply.text.strip())
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
-    name = CUT_LISTS.get(response_model.__name__)
-    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
-    if name and isinstance(part, dict) and part.get(name):
-        return response_model.model_validate(part)
-    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
 
 
 def engine_of(judge: JudgeProtocol) -> Engine | None:

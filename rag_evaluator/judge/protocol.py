@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
-from rag_evaluator.errors import JudgementError
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import BudgetError, JudgementError
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.grammar.lark import Budget
+from rag_evaluator.judge.grammar.schema import CUT_LISTS
 
+ENDLESS = 10**9
 Draw = tuple[int, int]
 """(repeat, occurrence): tells equal questions apart when answers are sampled; equal draws give equal answers."""
 
@@ -237,6 +242,30 @@ class Reply:
     complete: bool
     confidence: tuple[float, ...] = ()
     cut: frozenset[str] = frozenset()
+
+
+def seed_of(config: JudgeConfig, prompt: str, draw: Draw) -> int:
+    """The seed of an answer; 0 where it is greedy."""
+    if config.temperature == 0:
+        return 0
+    repeat, occurrence = draw
+    number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
+    return int(short_digest(f"{config.seed}\0{number}\0{prompt}"), 16) % 2**63
+
+
+def validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+    """The answer that a reply is, or begins. Raises `JudgementError`."""
+    if reply.complete:
+        try:
+            return response_model.model_validate_json(reply.text.strip())
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
+    name = CUT_LISTS.get(response_model.__name__)
+    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
+    if name and isinstance(part, dict) and part.get(name):
+        return response_model.model_validate(part)
+    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
 
 
 DECIMALS = 6

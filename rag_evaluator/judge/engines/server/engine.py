@@ -16,14 +16,23 @@ from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
-from rag_evaluator.judge.engine_judge import ENDLESS, seed_of, validated
 from rag_evaluator.judge.engines.server.chat import ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide
 from rag_evaluator.judge.grammar.lark import share_out
 from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Reply, Shares, WithoutTokens
+from rag_evaluator.judge.protocol import (
+    ENDLESS,
+    Capabilities,
+    Draw,
+    Opinion,
+    Reply,
+    Shares,
+    WithoutTokens,
+    seed_of,
+    validated,
+)
 from rag_evaluator.models.event_loop import SingleFlight, run
 from rag_evaluator.models.hub import find_model
 

@@ -25,7 +25,8 @@ from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
 from rag_evaluator.config.sections import JudgeConfig, SortConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.metrics.prompts import load_prompts
+from rag_evaluator.prompts.loading import PackSet
+from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders
 from rag_evaluator.tasks.sort import Ranking, Sorter, summarise, with_relevance
 
@@ -70,7 +71,8 @@ def measure(
     """What one strategy took and found, the model loaded before the clock starts."""
     loaded = Judge.from_config(config)
     judge = CachedJudge(loaded)
-    how = judge, load_prompts(["sort"], "english", Path("prompts")), SortConfig(fast=fast, strategy=strategy)
+    originals = {key: prompt for key, prompt in own_prompts().items() if key[0] == "sort"}
+    how = judge, PackSet(originals, "english", Path("prompts")).load(), SortConfig(fast=fast, strategy=strategy)
     compare_orders([0, 1], [0, 1], k=2, top=True, fast=False)  # imports scipy before the clock starts
     wall, cpu = time.perf_counter(), time.process_time()
 

@@ -137,12 +137,13 @@ def tokens(results: Results, rows: Sequence[Mapping[str, Any]], language: str) -
     """Tokens of all questions and answers, a row, by the demo judge's tokenizer."""
     from transformers import AutoTokenizer
 
-    from rag_evaluator.metrics.prompts import load_prompts
-    from rag_evaluator.prompts.own import VerifyInput
+    from rag_evaluator.prompts.loading import PackSet
+    from rag_evaluator.prompts.own import OwnPrompt, VerifyInput
     from rag_evaluator.results.questions import input_values
 
     tokenizer = AutoTokenizer.from_pretrained(DEMO_JUDGE)
-    prompt = load_prompts(["groundedness"], language, Path("prompts"))["groundedness", "prompt"]
+    key = ("groundedness", "prompt")
+    prompt = PackSet({key: OwnPrompt(*key)}, language, Path("prompts")).load()[key]
     total = 0
     for scores in results.scores.values():
         for score, row in zip(scores, rows, strict=True):

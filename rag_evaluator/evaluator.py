@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, as_config, load_config
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
@@ -21,10 +22,11 @@ from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
-from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.metrics.scorer import Recorder, Scorer
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
+from rag_evaluator.models.embeddings import EmbeddingsSource
 from rag_evaluator.models.hub import is_unnamed
+from rag_evaluator.models.ragas_library import BaseRagasEmbedding
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import MAIN_STAGE, MAIN_TASK
@@ -36,6 +38,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory
 from rag_evaluator.tasks.manifest import describe
 from rag_evaluator.tasks.question import shown, warn_of_language, warn_of_toy, warned_once
+from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 from rag_evaluator.verifiers.source import VerifierSource
 
 
@@ -77,7 +80,7 @@ class RAGEvaluator:
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
         self.judge = source_of(judge, config.judge, config.offline)
-        self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
+        self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
         self._verifier = VerifierSource(verifier, config.verifier, config.language)
         sections = {
             "judge": self.judge.config,
@@ -105,7 +108,7 @@ class RAGEvaluator:
         return self.judge.llm
 
     @property
-    def embeddings(self) -> RagasEmbedding:
+    def embeddings(self) -> BaseRagasEmbedding:
         """The embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
 
         It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.
@@ -238,8 +241,19 @@ class RAGEvaluator:
             return data
         return checked_rows(self.config.dataset if data is None else data, self.config, self.metrics, are_scored=True)
 
-    async def scorer(self) -> Scorer:
-        models = (self.judge, self._embeddings, self._verifier)
-        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, *models)
-        self._times()  # now its capabilities are known
-        return scorer
+    def scorer(self) -> Scorer:
+        """What scores rows: the metrics with their models, which are loaded, and prompts. Raises `ModelError`."""
+        rows, language = self.metrics.values(), find_language(self.config.language)
+        judge = self.judge.load() if any(row.judge for row in rows) else None
+        embeddings = self._embeddings.load() if any(row.embeddings for row in rows) else None
+        verifier = self._verifier.load() if any(row.verifier == "model" for row in rows) else None
+        reranker = next((AsyncReranker(reranker_of(row.reranker)) for row in rows if row.reranker), None)
+        greedy, llm = judge is not None and bool(judge.capabilities.greedy), Recorder(judge, {})
+        metrics = {
+            name: row.create(llm, embeddings, language, greedy, verifier, reranker)
+            for name, row in self.metrics.items()
+        }
+        for (name, attribute), prompt in self.prompts.items():
+            setattr(metrics[name], attribute, prompt)
+        self._times()  # now the judge's capabilities are known
+        return Scorer(metrics, self.metrics, judge, embeddings)

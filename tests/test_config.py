@@ -6,7 +6,7 @@ import yaml
 
 from rag_evaluator import Config, ConfigError, RAGEvaluator, load_config
 from rag_evaluator.config import LANGUAGES, find_language, make_config
-from rag_evaluator.metrics import load_prompts
+from tests.loaded_prompts import load_prompts
 
 ROOT = Path(__file__).parent.parent
 METRICS = "metrics: [faithfulness]\n"

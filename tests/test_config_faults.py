@@ -13,8 +13,8 @@ from test_config import ROOT, Load, message
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
+from tests.loaded_prompts import load_prompts
 
 HEAD = "metrics: [bleu]\n"  # line 1
 
@@ -148,7 +148,9 @@ def test_a_language_is_understood_by_code_region_script_and_native_name(name: st
     [("spansh", "spanish"), ("Espanyol", "spanish"), ("portugese", "portuguese"), ("chinse", "chinese")],
 )
 def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: str, near: str) -> None:
-    with pytest.raises(PromptError, match=f"^language '{name}': did you mean '{near}'\\? If not: 1 of 1 prompt packs"):
+    with pytest.raises(
+        PromptError, match=f"^language '{name}' is not known. Did you mean '{near}'\\? If not: 1 of 1 prompt packs"
+    ):
         load_prompts(["context_recall"], name, tmp_path)
 
 

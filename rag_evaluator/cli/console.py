@@ -66,11 +66,6 @@ def _largest(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, 
     return {value: row for value, row in groups.items() if value in largest}
 
 
-def about_run(config: Config, plan: Plan) -> dict[str, Any]:
-    """What the document of each task begins with; `part` as in `manifest.json`, null where all rows were taken."""
-    return {"name": config.name, "results": str(config.results_dir), "part": dict(plan.part) or None}
-
-
 def print_part(plan: Plan) -> None:
     """That not all rows of the dataset were taken, if so."""
     if plan.part:
@@ -106,7 +101,9 @@ def print_task(
 ) -> None:
     """What a task says: its one JSON document, or its sentences and other parts."""
     if options.json:
-        print_json({**about_run(config, plan), "conclusion": conclusion.to_json(), **document})
+        # `part` as in `manifest.json`, null where all rows were taken
+        about = {"name": config.name, "results": str(config.results_dir), "part": dict(plan.part) or None}
+        print_json({**about, "conclusion": conclusion.to_json(), **document})
         return
     print_parts([*conclusion.lines(), *parts])
     print_part(plan)

@@ -83,18 +83,12 @@ def file_name(name: str) -> str:
     return _key(name).replace(" ", "_")
 
 
-def nearest_language(name: str) -> str | None:
-    """The known language that an unknown name may be a misspelling of; None for a known name, or where none is near."""
-    if find_language(name).name in LANGUAGES:
-        return None
-    near = difflib.get_close_matches(_folded(_key(name)), [*map(_folded, _NAMES)], n=1, cutoff=0.8)
-    return _BY_ALIAS[near[0]].name if near else None
-
-
 def misspelt(name: str) -> str:
     """A question to the user where an unknown name is near a known language; else empty."""
-    near = nearest_language(name)
-    return f"language '{name}' is not known. Did you mean '{near}'?" if near else ""
+    if find_language(name).name in LANGUAGES:
+        return ""
+    near = difflib.get_close_matches(_folded(_key(name)), [*map(_folded, _NAMES)], n=1, cutoff=0.8)
+    return f"language '{name}' is not known. Did you mean '{_BY_ALIAS[near[0]].name}'?" if near else ""
 
 
 def _key(name: str) -> str:

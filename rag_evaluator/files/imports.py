@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from rag_evaluator.files.progress import ACTIVITY
 
-LIBRARIES = "loading libraries"
 OWN_PROCESS = threading.Event()
 """Set in a command that was started as a program, whose process ends with it.
 
@@ -26,7 +25,7 @@ def loading_libraries() -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     try:
-        with ACTIVITY.phase(LIBRARIES):
+        with ACTIVITY.phase("loading libraries"):
             yield
     finally:
         if collects:

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "cached": "CachedJudge Window",
         "encoding.chat": "PromptEncoder",
         "encoding.sequence": "Sequence Vocabulary expand no_tokens to_bits to_mask",
-        "engine_judge": "EngineJudge probabilities",
+        "engine_judge": "EngineJudge engine_of probabilities",
         "engines.folders": "AdapterFolder",
         "engines.protocol": "ENGINES Engine find_engine",
         "engines.server.client": "Address",

@@ -12,7 +12,7 @@ from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
+from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
 from rag_evaluator.models.event_loop import SingleFlight
 
 Kept = Mapping[str, Any]  # JSON
@@ -114,7 +114,6 @@ class CachedJudge:
         return read(await self._flights.get((key[1], wanted), ask_and_keep))
 
 
-ENDLESS = 10**9
 RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count
 USEFUL = 64  # tokens: less room than that is none
 BREAKS = ["\n\n", "\n", "。", "！", "？", ". ", "; ", ", ", "，", " ", ""]  # best places to split first

@@ -7,16 +7,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
+from rag_evaluator.errors import JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.engines.protocol import Engine, TextEngine
+from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
+from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.judge.protocol import (
+    ENDLESS,
     Capabilities,
     Draw,
     Ids,
@@ -27,6 +27,8 @@ from rag_evaluator.judge.protocol import (
     Request,
     Shares,
     common_beginning,
+    seed_of,
+    validated,
 )
 from rag_evaluator.models.event_loop import SingleFlight
 
@@ -48,9 +50,6 @@ class Thought:
     cut: frozenset[str] = frozenset()
 
 
-ENDLESS = 10**9
-
-
 class EngineJudge:
     """Asks a model under the grammar of the response model; a `JudgeProtocol`.
 
@@ -60,7 +59,7 @@ class EngineJudge:
 
     Attributes:
         window: tokens of prompt and answer together that the model can read.
-        thoughts: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
+        thoughts: how thoughts end; None where there are none.
         reserve: tokens that a thought may take between prompt and answer, with what closes it.
 
     Raises `ModelError` if the judge shall think and the engine's prompts open no thought.
@@ -74,11 +73,10 @@ class EngineJudge:
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        thinks = config.thinking == "on" and engine.capabilities.counts_tokens
-        self.thoughts, self.reserve = engine.encoder.thoughts if thinks else None, 0
+        self.thoughts, self.reserve = engine.encoder.thoughts if config.thinking == "on" else None, 0
         if self.thoughts is not None:
             self.reserve = config.thinking_tokens + max(len(self.thoughts.close), len(self.thoughts.close_cut))
-        elif thinks:
+        elif config.thinking == "on":
             raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
 
     @property
@@ -101,24 +99,16 @@ class EngineJudge:
         asked = self.request(prompt, response_model, draw)
         thought = await self.think(asked.input_ids, asked.seed, asked.group)
         reply = await self._generate(replace(asked, input_ids=asked.input_ids + thought.continuation))
-        answer = _validated(reply, response_model, asked.max_new_tokens)
+        answer = validated(reply, response_model, asked.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
-        thinking = reply.thinking if thought.text is None else thought.text
-        prompt_tokens = len(asked.input_ids) if self.capabilities.counts_tokens else 0
-        return Opinion(
-            answer, reply.confidence, prompt_tokens, len(reply.token_ids), thinking, cut, thinking_tokens=thought.tokens
-        )
+        tokens = len(asked.input_ids), len(reply.token_ids)
+        return Opinion(answer, reply.confidence, *tokens, thought.text, cut, thinking_tokens=thought.tokens)
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Shares:
         """The probability of each option as the answer, summing to 1, from the logits after the prompt.
 
-        Raises `PromptTooLongError` if the prompt does not fit the model's window, `NotImplementedError` where
-        `capabilities.probabilities` is false.
+        Raises `PromptTooLongError` if the prompt does not fit the model's window.
         """
-        if isinstance(self.engine, TextEngine):
-            key, engine = short_digest(repr((str(prompt), tuple(map(str, options))))), self.engine
-            weighed: Shares = await self._answers.get(key, lambda: engine.weigh(prompt, options))
-            return weighed
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
@@ -128,7 +118,7 @@ class EngineJudge:
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         name = getattr(prompt, "group", "")
-        thought = await self.think(input_ids, self._seed(prompt, draw), name)
+        thought = await self.think(input_ids, seed_of(self.config, prompt, draw), name)
         before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
@@ -166,11 +156,10 @@ class EngineJudge:
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
             rest=functools.partial(to_lark_after, schema) if "x-partition" in schema else None,
-            schema=schema,
             max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
-            seed=self._seed(prompt, draw),
+            seed=seed_of(self.config, prompt, draw),
             group=getattr(prompt, "group", ""),
         )
 
@@ -206,27 +195,6 @@ class EngineJudge:
         key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
         reply: Reply = await self._answers.get(key, lambda: self.engine.generate(request))
         return reply
-
-    def _seed(self, prompt: str, draw: Draw) -> int:
-        if self.config.temperature == 0:
-            return 0
-        repeat, occurrence = draw
-        number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
-        return int(short_digest(f"{self.config.seed}\0{number}\0{prompt}"), 16) % 2**63
-
-
-def _validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
-    if reply.complete:
-        try:
-            return response_model.model_validate_json(reply.text.strip())
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
-    name = CUT_LISTS.get(response_model.__name__)
-    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
-    if name and isinstance(part, dict) and part.get(name):
-        return response_model.model_validate(part)
-    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
 
 
 def engine_of(judge: JudgeProtocol) -> Engine | None:

@@ -19,10 +19,10 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.engine_judge import ENDLESS, EngineJudge, engine_of
+from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
 from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
+from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.event_loop import MODELS, run
 from rag_evaluator.models.hub import (
@@ -95,7 +95,8 @@ class Judge(RagasLLM):
     """A local causal language model that answers under the grammar of the response model.
 
     Args:
-        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded; or an `Engine`.
+        pipeline: a `text-generation` `HuggingFacePipeline` (or a transformers pipeline) already loaded; or what a row
+            of `ENGINES` loads.
         config: decoding settings; its model keys are not used.
 
     Identical requests are asked once (the last 65,536 replies are remembered). Safe for any number of concurrent
@@ -105,21 +106,19 @@ class Judge(RagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
-        engine: Engine
-        if isinstance(pipeline, Engine):
-            engine = pipeline
-        else:
+        loaded: Any = pipeline  # an `EngineJudge` asks an engine; a server is a judge of its own
+        if not isinstance(pipeline, Engine | JudgeProtocol):
             from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
             self.config = _named(self.config, pipeline)
-            engine = TransformersEngine.of_pipeline(pipeline, self.config)
-        self.inner: EngineJudge = EngineJudge(engine, self.config)
-        self.model_id = engine.model_id
+            loaded = TransformersEngine.of_pipeline(pipeline, self.config)
+        self.inner: Any = EngineJudge(loaded, self.config) if isinstance(loaded, Engine) else loaded
+        self.model_id: str = loaded.model_id
 
     @property
     def about(self) -> Mapping[str, str]:
         """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
-        return self.inner.about
+        return dict(self.inner.about)
 
     @classmethod
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
@@ -154,23 +153,7 @@ def is_langchain(judge: Any) -> bool:
     return any(kind.__module__.startswith("langchain_core.language_models") for kind in type(judge).__mro__)
 
 
-class _WithoutTokens:
-    """What judges have in common that know nothing of tokens."""
-
-    signature: str | None = None
-    about: Mapping[str, str] = {}
-
-    def count(self, text: str) -> int:
-        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
-
-    def room(self, prompt: str) -> int:
-        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
-
-    async def aclose(self) -> None:
-        """Whoever made the LLM closes it."""
-
-
-class RagasJudge(_WithoutTokens):
+class RagasJudge(WithoutTokens):
     """A ragas LLM; one with `achoose`, as `ScriptedJudge` has it, gives probabilities.
 
     Args:
@@ -189,7 +172,7 @@ class RagasJudge(_WithoutTokens):
         return shares
 
 
-class LangchainJudge(_WithoutTokens):
+class LangchainJudge(WithoutTokens):
     """A LangChain LLM or chat model; an answer that is not what was asked for, or is off its scale, is no judgement.
 
     A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the method and
@@ -346,7 +329,7 @@ class LazyJudge:
     def _engine_parts(self) -> Mapping[str, str]:
         """What answers of this engine depend on; asked once, since a server is asked for it."""
         if self.is_object:
-            model = self.model.inner.engine if isinstance(self.model, Judge) else _model_in(self.model)
+            model = engine_of(self.model.inner) if isinstance(self.model, Judge) else _model_in(self.model)
             dtype = getattr(model, "dtype", None)
             return {} if dtype is None else {"dtype": str(dtype).removeprefix("torch.")}
         return find_engine(self.config.engine).signature_parts(self.config, self.offline)

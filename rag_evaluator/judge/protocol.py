@@ -10,11 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
-from rag_evaluator.errors import JudgementError
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import BudgetError, JudgementError
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.grammar.lark import Budget
+from rag_evaluator.judge.grammar.schema import CUT_LISTS
 
+ENDLESS = 10**9
 Draw = tuple[int, int]
 """(repeat, occurrence): tells equal questions apart when answers are sampled; equal draws give equal answers."""
 
@@ -112,6 +117,25 @@ class JudgeProtocol(Protocol):
         """Free memory and end servers; nothing may be asked afterwards."""
 
 
+class WithoutTokens:
+    """What judges have in common that know nothing of tokens."""
+
+    signature: str | None = None
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        return {}
+
+    def count(self, text: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    def room(self, prompt: str) -> int:
+        raise NotImplementedError("this judge has no tokenizer: see capabilities.counts_tokens")
+
+    async def aclose(self) -> None:
+        """Whoever made the LLM closes it."""
+
+
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
     first, last = min(sequences), max(sequences)  # all others are between them, and begin as both do
@@ -169,7 +193,6 @@ class Request:
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
-        schema: JSON schema of the answer, for engines that take no grammar.
         stop: what ends a free text.
     """
 
@@ -181,7 +204,6 @@ class Request:
     seed: int = 0
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     stop: "ThoughtFormat | None" = field(default=None, repr=False)
 
 
@@ -213,7 +235,6 @@ class Reply:
             False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
         cut: what ended at its limit: "string", "list".
-        thinking: the thought of an engine that takes no token ids and thinks by itself; None of all others.
     """
 
     text: str
@@ -221,7 +242,30 @@ class Reply:
     complete: bool
     confidence: tuple[float, ...] = ()
     cut: frozenset[str] = frozenset()
-    thinking: str | None = None
+
+
+def seed_of(config: JudgeConfig, prompt: str, draw: Draw) -> int:
+    """The seed of an answer; 0 where it is greedy."""
+    if config.temperature == 0:
+        return 0
+    repeat, occurrence = draw
+    number = f"{repeat}.{occurrence}" if repeat else f"{occurrence}"
+    return int(short_digest(f"{config.seed}\0{number}\0{prompt}"), 16) % 2**63
+
+
+def validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
+    """The answer that a reply is, or begins. Raises `JudgementError`."""
+    if reply.complete:
+        try:
+            return response_model.model_validate_json(reply.text.strip())
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
+    name = CUT_LISTS.get(response_model.__name__)
+    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
+    if name and isinstance(part, dict) and part.get(name):
+        return response_model.model_validate(part)
+    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
 
 
 DECIMALS = 6

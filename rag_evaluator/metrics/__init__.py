@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = facade(
         "own.judged": "RefusalCorrectness VALUES",
         "own.of_ragas": "RowRubrics words",
         "own.retrieval": "KNOWN UNKNOWN measured normalised overlap",
-        "prompts": "RubricsPrompt all_prompts export load_prompts prompts_owned",
+        "prompts": "RubricsPrompt all_prompts export",
         "scorer": "Recorder Scorer",
         "table": "METRICS about_metrics canonical_name plain_name scale_of select_metrics",
     },

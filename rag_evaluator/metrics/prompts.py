@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import (
     PACKAGED,
     PackPrompt,
-    PackSet,
     QuestionPrompt,
     TracedPrompt,
     english_pack,
@@ -51,16 +50,6 @@ def prompts_asked(metrics: Mapping[str, Metric]) -> dict[Key, "BasePrompt[Any, A
     """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack."""
     asked = {(metric.owner or name, attribute) for name, metric in metrics.items() for attribute in metric.prompts}
     return {key: prompt for key, prompt in all_prompts().items() if key in asked} if asked else {}
-
-
-def prompts_owned(owners: Collection[str]) -> dict[Key, "BasePrompt[Any, Any]"]:
-    """Those of `all_prompts` that belong to metrics, `sort` or `generate`."""
-    return {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
-
-
-def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
-    """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
-    return PackSet(prompts_owned(owners), language, folder).load()
 
 
 def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: LazyJudge) -> dict[Key, TracedPrompt]:

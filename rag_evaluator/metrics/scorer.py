@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, RagEvaluatorError, UndefinedScoreError
@@ -33,14 +32,9 @@ from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
 from rag_evaluator.verifiers.batches import DECIMALS
-from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 
 if TYPE_CHECKING:
-    from rag_evaluator.judge.judge import LazyJudge
-    from rag_evaluator.models.embeddings import EmbeddingsSource
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding
-    from rag_evaluator.prompts.loading import Prompts
-    from rag_evaluator.verifiers.source import VerifierSource
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")
@@ -265,25 +259,3 @@ class Scorer:
         judged = None if contexts is None else tuple(range(len(contexts)))
         lasting = recorder.too_long or undefined
         return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
-
-
-async def load_scorer(
-    specs: Mapping[str, Metric],
-    language: str,
-    prompts: "Prompts",
-    judge: "LazyJudge",
-    embeddings: "EmbeddingsSource",
-    verifier: "VerifierSource",
-) -> Scorer:
-    """Load the models that metrics need, and make these with the prompts of the language. Raises `ModelError`."""
-    loaded = judge.load() if any(spec.judge for spec in specs.values()) else None
-    vectors = embeddings.load() if any(spec.embeddings for spec in specs.values()) else None
-    greedy = loaded is not None and bool(loaded.capabilities.greedy)
-    llm, spoken = Recorder(loaded, {}), find_language(language)
-    verifies = verifier.load() if any(spec.verifier == "model" for spec in specs.values()) else None
-    ranks = next((AsyncReranker(reranker_of(spec.reranker)) for spec in specs.values() if spec.reranker), None)
-    metrics = {name: spec.create(llm, vectors, spoken, greedy, verifies, ranks) for name, spec in specs.items()}
-    for name, spec in specs.items():
-        for attribute in spec.prompts:
-            setattr(metrics[name], attribute, prompts[name, attribute])
-    return Scorer(metrics, specs, loaded, vectors)

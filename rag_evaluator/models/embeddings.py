@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
-RagasEmbedding = BaseRagasEmbedding
-"""Embeddings as metrics of `ragas.metrics.collections` take them."""
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
 
 
@@ -199,8 +197,3 @@ class EmbeddingsSource:
         if self.model is None:
             self.model = LocalEmbeddings.from_config(self.config, self.offline)
         return self.model
-
-
-def embeddings_of(embeddings: Any, config: EmbeddingsConfig, offline: bool = True) -> EmbeddingsSource:
-    """The source of embeddings as users give them; a source as it is. Raises `ModelError` for what embeds nothing."""
-    return embeddings if isinstance(embeddings, EmbeddingsSource) else EmbeddingsSource(embeddings, config, offline)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import Language, file_name, find_language, misspelt, nearest_language
+from rag_evaluator.config.languages import Language, file_name, find_language, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import PromptText
@@ -237,16 +237,16 @@ class PackSet:
             packs = self._of_packs(self.find()[0])
             return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
         paths, missing = self.find(PACKAGED)
-        near = nearest_language(self.language)
-        if near and not self.originals:  # BLEU and ROUGE find the words of the languages that are known
-            logger.warning("%s", misspelt(self.language))
+        question = misspelt(self.language)
+        if question and not self.originals:  # BLEU and ROUGE find the words of the languages that are known
+            logger.warning("%s", question)
         if missing:
-            hint = f"did you mean '{near}'? If not: " if near else ""
+            begin = f"{question} If not:" if question else f"language '{self.language}':"
             raise PromptError(
-                f"language '{self.language}': {hint}{len(missing)} of {len(self.originals)} prompt packs are missing "
-                f"in {self.folder}: {', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or "
-                f"run '{command('prompts', 'adapt')} --language {self.spoken.name}' and review what it wrote, or "
-                f"translate the files of {packaged('orig_prompts')} under these names, or set language: english."
+                f"{begin} {len(missing)} of {len(self.originals)} prompt packs are missing in {self.folder}: "
+                f"{', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or run "
+                f"'{command('prompts', 'adapt')} --language {self.spoken.name}' and review what it wrote, or translate "
+                f"the files of {packaged('orig_prompts')} under these names, or set language: english."
             )
         return self._of_packs(paths)
 

@@ -284,5 +284,4 @@ def _raise_first(results: Results) -> None:
                 raise JudgementError(f"row {place}, {name}: {scores[place].reason}")
 
 
-def __getattr__(name: str) -> Any:
-    return no_counterpart("ragas", name)
+__getattr__ = partial(no_counterpart, "ragas")

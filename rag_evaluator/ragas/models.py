@@ -1,7 +1,7 @@
 """What ragas' scripts wrap their models in."""
 
 import logging
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -102,13 +102,13 @@ def embedding_factory(provider: str = "openai", model: str | None = None, **sett
 HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 
-class ServerJudge(Asked, LazyJudge):
-    """A server, asked by our own engine."""
+class ClientJudge(Asked, LazyJudge):
+    """The server of a client, asked by our own engine."""
 
 
 def llm_factory(
     model: str, provider: str = "openai", client: Any = None, **settings: Any
-) -> LangchainLLMWrapper | ServerJudge:
+) -> LangchainLLMWrapper | ClientJudge:
     """The server that a client of openai is for, or a model folder, asked by our own engine.
 
     Else it is the configured judge, as a warning says: a service is never asked by its name alone.
@@ -118,7 +118,7 @@ def llm_factory(
         config = JudgeConfig(engine="server", url=str(url), served_model=model)
         key = getattr(client, "api_key", settings.get("api_key"))
         config._key = key if isinstance(key, str) else ""  # it may be a function
-        return ServerJudge(None, config)
+        return ClientJudge(None, config)
     if Path(model).is_dir() or gguf_of(model) is not None:
         return LangchainLLMWrapper(model)
     logger.warning(
@@ -129,5 +129,4 @@ def llm_factory(
     return LangchainLLMWrapper(None)
 
 
-def __getattr__(name: str) -> Any:
-    return no_counterpart("ragas", name)
+__getattr__ = partial(no_counterpart, "ragas")

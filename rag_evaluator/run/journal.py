@@ -254,7 +254,7 @@ def read_manifest(place: Path) -> Manifest | None:
                 f"{place.parent}: its journal has format {data['format']}, this version reads and writes {FORMAT}. "
                 f"Choose another name or output_dir, or {FRESH}."
             )
-        plan = Plan.from_json(data["plan"])
+        plan = Plan(**data["plan"])
         if plan.digest != data["digest"]:
             raise ValueError("it does not fit its digest")
         if not isinstance(data["about"], dict):

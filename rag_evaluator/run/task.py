@@ -83,11 +83,6 @@ class Plan:
                 del data[name]  # as in journals of versions that did not know it
         return data
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Plan":
-        """The inverse of `to_json`; raises `TypeError` where something is missing."""
-        return cls(**data)
-
     def holds_rows_of(self, old: "Plan") -> bool:
         """Whether every row of an older plan for the same data is one of this plan, too."""
         if not (self.part and old.part):

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class Evaluation(Stage):
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
-        load: "Callable[[], Awaitable[Scorer]] | None" = None,
+        load: "Callable[[], Scorer] | None" = None,
     ) -> None:
         self.units: CheckedRows = rows
         self.metrics, self.plan, self.about, self._load = metrics, plan, about, load
@@ -72,7 +72,7 @@ class Evaluation(Stage):
     @asynccontextmanager
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield scoring(await self._load(), lambda unit, column: (unit, column))
+        yield scoring(self._load(), lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path) -> bool:
         try:

@@ -134,7 +134,7 @@ class Generator:
 
     Args:
         judge: whom to ask.
-        prompts: those of `generate`, as `load_prompts(["generate"], ...)` gives them.
+        prompts: those of `generate`.
         options: how.
         question, contexts: of one row.
     """

@@ -63,7 +63,7 @@ class Sorter:
 
     Args:
         judge: whom to ask.
-        prompts: those of `sort`, as `load_prompts(["sort"], ...)` gives them.
+        prompts: those of `sort`.
         options: how; `both_orders` shows each pair in both orders, see `share_of`.
         question, contexts: of one row.
 

@@ -69,7 +69,7 @@ WRONG = [
 
 def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> str:
     """What is said of a wrong configuration before a model is loaded."""
-    monkeypatch.delattr(evaluating, "load_scorer")
+    monkeypatch.delattr(evaluating.RAGEvaluator, "scorer")
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -23,10 +23,11 @@ from rag_evaluator import (
 )
 from rag_evaluator.files import short_digest
 from rag_evaluator.judge import as_judge
-from rag_evaluator.metrics import SUPPORT, Recorder, load_prompts
+from rag_evaluator.metrics import SUPPORT, Recorder
 from rag_evaluator.models import LocalEmbeddings
 from rag_evaluator.prompts import LEVELS, Key, TracedPrompt
 from rag_evaluator.results import put_together, questions_of
+from tests.loaded_prompts import load_prompts
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]

@@ -16,8 +16,9 @@ from rag_evaluator import (
 )
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import RULES, Option, as_judge, common_beginning
-from rag_evaluator.metrics import VALUES, Recorder, load_prompts
+from rag_evaluator.metrics import VALUES, Recorder
 from rag_evaluator.prompts import RubricInput, RubricOutput
+from tests.loaded_prompts import load_prompts
 
 CHOOSING = {"metrics": ["groundedness"]}
 

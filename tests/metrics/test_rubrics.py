@@ -14,9 +14,10 @@ from test_ragas_equality import answer_at_random
 
 from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, compare, read_questions
 from rag_evaluator.judge import off_scale, tighten
-from rag_evaluator.metrics import RowRubrics, RubricsPrompt, load_prompts
+from rag_evaluator.metrics import RowRubrics, RubricsPrompt
 from rag_evaluator.prompts import TracedPrompt, read_pack
 from rag_evaluator.statistics import Scale
+from tests.loaded_prompts import load_prompts
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")

@@ -10,7 +10,7 @@ import pytest
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES, find_language, sentences
-from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import (
     AdaptedPacks,
     Fault,
@@ -24,6 +24,7 @@ from rag_evaluator.prompts import (
     read_pack,
 )
 from rag_evaluator.resources import packaged
+from tests.loaded_prompts import load_prompts
 
 Capture = pytest.CaptureFixture[str]
 SHIPPED = Path(__file__).parents[2] / "prompts"

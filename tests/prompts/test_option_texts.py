@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import PromptError
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.prompts import OwnPrompt, Pack, VerifyInput, option_texts
+from tests.loaded_prompts import load_prompts
 
 KEY = ("groundedness", "prompt")
 OPTIONS = {

@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 
 from rag_evaluator.judge import tighten, to_lark
-from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.metrics import all_prompts
+from tests.loaded_prompts import load_prompts
 
 ROOT = Path(__file__).parents[2]
 HASHES = Path(__file__).with_name("prompt_bytes.json")

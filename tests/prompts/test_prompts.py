@@ -9,9 +9,10 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
+from rag_evaluator.metrics import all_prompts, export
 from rag_evaluator.prompts import Key, PackPrompt, PackSet, english_pack, prompt_models, read_pack
 from rag_evaluator.resources import packaged
+from tests.loaded_prompts import load_prompts, prompts_owned
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]

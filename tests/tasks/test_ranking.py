@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, SortConfig
 from rag_evaluator.judge import CachedJudge, PromptText, Window, load_pipeline
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.prompts import CompareOutput, FilterOutput
 from rag_evaluator.tasks import (
     STRATEGIES,
@@ -24,6 +23,7 @@ from rag_evaluator.tasks import (
     summarise,
     with_relevance,
 )
+from tests.loaded_prompts import load_prompts
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [

@@ -12,9 +12,9 @@ from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
 from rag_evaluator.files import safe_names, wide_json_text, write_wide_json
 from rag_evaluator.judge import CachedJudge, load_pipeline
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks import Generator, Piece, Reference, balanced_groups, fitting_groups, shuffled
+from tests.loaded_prompts import load_prompts
 
 NO = {"answerable": 0, "answer": ""}
 ModelFolder = Callable[..., Path]

@@ -1,6 +1,6 @@
 """`probe` as a task: texts and changed texts, each scored by one metric."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 TASK, STAGE, COLUMN = "probe", "scores", "score"
 FOLDER = Path("probe")
 ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.json", "manifest.json"))
-Load = Callable[[], "Awaitable[Scorer]"]
+Load = Callable[[], "Scorer"]
 
 
 class ProbeStage(Stage):
@@ -120,7 +120,7 @@ class ProbeStage(Stage):
     @asynccontextmanager
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
+        yield scoring(self._load(), lambda unit, _: (unit.sample, unit.metric))
 
     def write(self, table: Table, folder: Path) -> None:
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))

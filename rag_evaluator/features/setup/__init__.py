@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "check_command": "exit_code",
         "check_judge": "Rehearsal",
         "init_command": "LISTS",
-        "starter": "InitOptions Proposal propose",
+        "starter": "Proposal propose",
         "survey": "COLUMN_NAMES recognised",
     },
 )

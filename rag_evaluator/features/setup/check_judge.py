@@ -17,7 +17,8 @@ from rag_evaluator.features.setup.checks import CheckReport, State, faster_dtype
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
+from rag_evaluator.judge.engines.protocol import FASTER, PATHS
+from rag_evaluator.judge.engines.server.engine import ServerJudge
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
@@ -56,7 +57,7 @@ class Rehearsal(ScriptedJudge):
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         try:
-            if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
+            if isinstance(self.judge, EngineJudge):
                 request = self.judge.request(prompt, response_model)
                 self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
             else:
@@ -96,7 +97,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
     step = "engine"
     try:
-        scorer = await _load(evaluator, report)
+        scorer = _load(evaluator, report)
         step = "row"
         await _judge_row(evaluator, scorer, rows, report)
         step = "window"
@@ -108,10 +109,10 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report:
         report.add(step, "failed", str(error), error=error)
 
 
-async def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
+def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = await evaluator.scorer()  # the same as a run loads
+        scorer = evaluator.scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         report.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
@@ -237,7 +238,7 @@ async def _measure(
         lost = [loss for name in judged if (loss := await _loss(row, name, rehearsing, rehearsal))]
         if not judge.capabilities.counts_tokens:
             longest_prompt = max(rehearsal.prompts, key=len, default="")
-            await _try_prompt(engine_of(judge), row.where, longest_prompt, report)
+            await _try_prompt(judge, row.where, longest_prompt, report)
             return
         losses |= {row.where: lost} if lost else {}
         fit = 0 if lost else fit + 1
@@ -291,11 +292,11 @@ def _loss_text(loss: Mapping[str, Any]) -> str:
     return f"{loss['metric']} {kept}"
 
 
-async def _try_prompt(engine: Any, where: str, prompt: str, report: CheckReport) -> None:
-    """Whether a server that counts tokens itself reads the longest prompt of the longest row whole. Any: an engine."""
+async def _try_prompt(judge: JudgeProtocol, where: str, prompt: str, report: CheckReport) -> None:
+    """Whether a server that counts tokens itself reads the longest prompt of the longest row whole."""
     details = {"characters": len(prompt)}
     try:
-        if isinstance(engine, TextEngine) and await engine.try_prompt(prompt):
+        if isinstance(judge, ServerJudge) and await judge.try_prompt(prompt):
             report.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
             return
     except JudgementError as error:
@@ -303,7 +304,7 @@ async def _try_prompt(engine: Any, where: str, prompt: str, report: CheckReport)
         return
     text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
     advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-    report.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
+    report.add("window", "skipped", text + (advice if isinstance(judge, ServerJudge) else ""))
 
 
 def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, report: CheckReport) -> None:

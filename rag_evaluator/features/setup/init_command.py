@@ -67,11 +67,9 @@ def init(options: argparse.Namespace) -> int:
     check_replaceable(out.expanduser(), None, options.force)
     metrics = options.metrics or (starter.sample_metrics(options.embeddings) if options.sample else [])
     columns = _columns(options.columns)
-    wanted = starter.InitOptions(
-        out, options.name, options.language, metrics, options.judge, options.embeddings, columns
-    )
     files = options.data or [_write_sample(out)]
-    proposal = starter.propose(files[0], wanted, files[1:])
+    wishes = {name: getattr(options, name) for name in ("name", "language", "judge", "embeddings")}
+    proposal = starter.propose(files[0], out, files[1:], metrics=metrics, columns=columns, **wishes)
     write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:

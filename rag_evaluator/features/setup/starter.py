@@ -9,7 +9,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,59 +90,60 @@ class Proposal:
     warnings: Sequence[str]
 
 
-@dataclass(frozen=True)
-class InitOptions:
-    """What the user has set; None or empty: `propose` chooses.
-
-    Attributes:
-        out: where the configuration will be written; paths in it count from its folder.
-        judge, embeddings: folders or hub ids of models.
-        columns: the user's names of columns, as in the configuration.
-    """
-
-    out: Path
-    name: str | None = None
-    language: str | None = None
-    metrics: Sequence[str] = ()
-    judge: str = DEMO
-    embeddings: str = DEMO
-    columns: Mapping[str, str] = field(default_factory=dict)
-
-
-def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> Proposal:
+def propose(
+    data: Path,
+    out: Path,
+    further: Sequence[Path] = (),
+    *,
+    name: str | None = None,
+    language: str | None = None,
+    metrics: Sequence[str] = (),
+    judge: str = DEMO,
+    embeddings: str = DEMO,
+    columns: Mapping[str, str] | None = None,
+) -> Proposal:
     """A configuration for a file of rows; the file of the configuration is not written.
 
     It serves `further` files, too, of other systems: it has the names of their columns, and metrics that all allow.
 
+    Args:
+        out: where the configuration will be written; paths in it count from its folder.
+        name, language, metrics: None or empty: chosen here.
+        judge, embeddings: folders or hub ids of models.
+        columns: the user's names of columns, as in the configuration.
+
     Loads no model. Raises `DatasetError` for rows that cannot be read or allow no metric, `ModelError` for a folder
     that holds no judge, `ConfigError` for a language that is not recognised, and for names that are none.
     """
-    options = _with_models(options)
-    others = [survey(path.expanduser(), options.columns) for path in further]
-    surveyed = _of_all(survey(data.expanduser(), options.columns), others)
+    judge, embeddings = (model_path(model, Path.cwd()) for model in (judge, embeddings))
+    if judge != DEMO:
+        find_judge(JudgeConfig(model=judge))
+    if embeddings != DEMO:
+        find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
+    others = [survey(path.expanduser(), columns or {}) for path in further]
+    surveyed = _of_all(survey(data.expanduser(), columns or {}), others)
     known = {name: None for each in (surveyed, *others) for name in row_names(each.samples)}
-    for name in options.columns:
-        if name not in known:
-            raise DatasetError(f"--columns: no row has a column '{name}'.{did_you_mean(name, known)}")
-    language = options.language or _language(data, surveyed)
-    spoken = find_language(language).name
-    unfit = _unfit_embeddings(spoken, options)
+    for column in columns or ():
+        if column not in known:
+            raise DatasetError(f"--columns: no row has a column '{column}'.{did_you_mean(column, known)}")
+    spoken = find_language(language or _language(data, surveyed)).name
+    unfit = _unfit_embeddings(spoken, embeddings)
     rows = dict(METRICS)
     if surveyed.compares_texts:
         rows |= {name: METRICS[name].with_options(RetrievalConfig(match=MATCH_OF_TEXTS)) for name in RETRIEVAL}
     possible = [name for name, row in rows.items() if _is_possible(row, surveyed.present)]
-    metrics = list(dict.fromkeys(canonical_name(name) or name for name in options.metrics)) or _preferred(
+    chosen = list(dict.fromkeys(canonical_name(name) or name for name in metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,
     )
-    if not metrics:
+    if not chosen:
         raise DatasetError(_no_metric(data, surveyed))
-    more = [name for name in possible if name not in metrics]
-    base = options.out.expanduser().absolute().parent
-    name = options.name or run_name(data, base / RESULTS)
-    parts = Proposal("", name, surveyed, others, metrics, more, spoken, [])
-    parts = replace(parts, warnings=list(_warnings(parts, options, unfit)))
-    proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
+    more = [name for name in possible if name not in chosen]
+    base = out.expanduser().absolute().parent
+    parts = Proposal("", name or run_name(data, base / RESULTS), surveyed, others, chosen, more, spoken, [])
+    parts = replace(parts, warnings=list(_warnings(parts, judge, out, unfit)))
+    asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None}
+    proposal = replace(parts, text=_text(parts, data=data, dataset=dataset_path(data, out), **asked))
     chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
     return proposal
 
@@ -154,16 +155,6 @@ def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
         columns = {name: to for name, to in columns.items() if to != ID}
     present = [name for name in first.present if all(name in each.present for each in others)]
     return replace(first, columns=columns, present=present)
-
-
-def _with_models(options: InitOptions) -> InitOptions:
-    """The options with checked models, a folder as it is from everywhere."""
-    judge, embeddings = (model_path(model, Path.cwd()) for model in (options.judge, options.embeddings))
-    if judge != DEMO:
-        find_judge(JudgeConfig(model=judge))
-    if embeddings != DEMO:
-        find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
-    return replace(options, judge=judge, embeddings=embeddings)
 
 
 def _language(data: Path, surveyed: Survey) -> str:
@@ -193,24 +184,24 @@ def _longest(surveyed: Survey) -> str:
     return max(surveyed.unused, key=lambda name: sum(len(str(row.row.get(name) or "")) for row in surveyed.samples))
 
 
-def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Iterable[str]:
+def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iterable[str]:
     surveyed, language, metrics = parts.survey, parts.language, parts.metrics
     if question := misspelt(language):
         yield f"{question} If so, give that name"
     elif language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
-            + command("prompts", "adapt", "--language", language, "--config", options.out)
+            + command("prompts", "adapt", "--language", language, "--config", out)
         )
     rows = {name: METRICS[name] for name in metrics if name in METRICS}
     asks = any(row.judge for row in rows.values())
-    if asks and (toy := toy_sentence(options.judge, language)):
+    if asks and (toy := toy_sentence(judge, language)):
         yield toy.removesuffix(".")
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth, or the expected "
             "contexts, in correct_context. If you have neither, let your judge write answers, and run init on the file "
-            "that this names: " + command("generate", options.out)
+            "that this names: " + command("generate", out)
         )
     yield from doubts_of(surveyed.samples, surveyed.columns)
     comparing = [name for name, row in rows.items() if row.embeddings]
@@ -242,11 +233,11 @@ def _is_possible(metric: Metric, present: Iterable[str]) -> bool:
     return set(metric.needs(columns.__contains__)) <= columns
 
 
-def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
+def _unfit_embeddings(language: str, embeddings: str) -> str | None:
     """Why texts of the language cannot be compared with the chosen embeddings, and what to do; None if they can."""
-    if options.embeddings == DEMO and not _has_demo_embeddings():
+    if embeddings == DEMO and not _has_demo_embeddings():
         return f"those of the demo are not installed ({INSTALL}). Install them, or set embeddings.model for {language}"
-    if options.embeddings == DEMO and language != ENGLISH:
+    if embeddings == DEMO and language != ENGLISH:
         return f"those of the demo are English only. Set embeddings.model for {language}"
     return None
 
@@ -283,26 +274,22 @@ def _faster_dtype(judge: str) -> tuple[str, float] | None:
     return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None
 
 
-def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:
-    """The text of the configuration; `unfit`: no metric can compare embeddings."""
+def _text(proposal: Proposal, **asked: Any) -> str:
+    """The text of the configuration. Any: what else the template shows."""
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters |= {"scalar": scalar, "shown": printable, "comment": _comment, "meaning": _meaning}
-    surveyed = proposal.survey
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
-        data=data,
-        options=options,
         proposal=proposal,
-        survey=surveyed,
+        survey=proposal.survey,
         name=proposal.name,
-        dataset=dataset_path(data, options.out),
         metrics=METRICS,
-        unfit=unfit,
         match_of_texts=MATCH_OF_TEXTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
-        dtype=_faster_dtype(options.judge),
+        dtype=_faster_dtype(asked["judge"]),
+        **asked,
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start + ' ':<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from rag_evaluator.config.sections import AUTO, JudgeConfig
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
+from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol, Reply, Request, ThoughtFormat
 
 
 class Encoder(Protocol):
@@ -74,24 +74,6 @@ class Engine(Protocol):
     async def aclose(self) -> None: ...
 
 
-@runtime_checkable
-class TextEngine(Protocol):
-    """An engine that takes no token ids: its server counts tokens by itself, and may cut or refuse long prompts."""
-
-    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
-        """The probability of each option as the answer.
-
-        Raises `JudgementError`, `JudgeLostError`, and `NotImplementedError` where `capabilities.probabilities` is
-        false.
-        """
-
-    async def try_prompt(self, prompt: str) -> bool:
-        """Whether it can be found out that a prompt is cut.
-
-        Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
-        """
-
-
 class EngineRow(Protocol):
     """What a row of `ENGINES` names."""
 
@@ -101,13 +83,13 @@ class EngineRow(Protocol):
     def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
         """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
 
-    def load(self, config: JudgeConfig, offline: bool) -> Engine:
-        """Load the model. Raises `ModelError`."""
+    def load(self, config: JudgeConfig, offline: bool) -> Engine | JudgeProtocol:
+        """Load the model; a judge where an engine takes no token ids. Raises `ModelError`."""
 
 
 ENGINES: dict[str, str] = {
     "transformers": "rag_evaluator.judge.engines.transformers.engine:TransformersEngine",
-    "server": "rag_evaluator.judge.engines.server.engine:ServerEngine",
+    "server": "rag_evaluator.judge.engines.server.engine:ServerJudge",
     "vllm": "rag_evaluator.judge.engines.vllm.engine:VllmEngine",
 }
 PATHS = {

@@ -17,9 +17,9 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.features.duel import DECIDED, DuelInput, pairs_of
 from rag_evaluator.judge import Capabilities, Draw, Opinion, PromptText, load_pipeline, log_ratio, source_of
-from rag_evaluator.metrics import load_prompts
 from rag_evaluator.results import Run
 from rag_evaluator.run import Journal, read_finished
+from tests.loaded_prompts import load_prompts
 
 Json = dict[str, Any]  # Any: JSON
 Capture = pytest.CaptureFixture[str]

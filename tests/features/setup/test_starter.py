@@ -21,7 +21,7 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, propose, recognised
+from rag_evaluator.features.setup import COLUMN_NAMES, Proposal, propose, recognised
 from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
 from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl
@@ -70,7 +70,7 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
 def proposed(path: Path, **wishes: Any) -> Proposal:
     """A proposal whose text was written, and read again by everything that comes before a model."""
     out = path.parent / "config.yaml"
-    proposal = propose(path, InitOptions(**{"out": out, **wishes}))
+    proposal = propose(path, **{"out": out, **wishes})
     out.write_text(proposal.text, encoding="utf-8")
     assert max(map(len, proposal.text.splitlines())) <= 140
     assert load_config(out).dataset == path
@@ -209,7 +209,7 @@ def test_metrics_are_those_that_the_columns_allow(tmp_path: Path, column: str, m
 def test_columns_that_allow_no_metric_are_answered_with_one_to_name(tmp_path: Path, question: str, advice: str) -> None:
     path = write(tmp_path / "rows.csv", [{question: "¿Dónde nació la pintora?", "otro": "de la ciudad que no es"}])
     with pytest.raises(DatasetError, match=advice):
-        propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
+        propose(path, tmp_path / "config.yaml", language="es")
 
 
 def test_a_column_that_may_hold_contexts_is_named_where_none_was_recognised(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_says_what_to_do(
 ) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(kind, match=words):
-        propose(tmp_path / name, InitOptions(tmp_path / "config.yaml"))
+        propose(tmp_path / name, tmp_path / "config.yaml")
     assert not (tmp_path / "config.yaml").exists()
 
 
@@ -260,7 +260,7 @@ def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
 ) -> None:
     path = write(tmp_path / "rows.jsonl", [ENGLISH])
     with pytest.raises(kind, match=words):
-        propose(path, InitOptions(tmp_path / "config.yaml", **wishes))
+        propose(path, tmp_path / "config.yaml", **wishes)
 
 
 @pytest.mark.parametrize(("seconds", "dtype"), [((2.8, 1.0), "bfloat16"), ((1.1, 1.0), "auto"), ((), "auto")])

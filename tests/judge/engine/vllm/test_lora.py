@@ -76,13 +76,6 @@ def edit(adapter: Path, **settings: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
 
 
-@pytest.mark.parametrize("rank", [None, 600])
-def test_a_rank_that_vllm_does_not_take_is_refused(rank: int | None, adapter: Path, base: Path) -> None:
-    edit(adapter, r=rank)
-    with pytest.raises(ModelError, match=rf"has the ranks \[{rank}\].*512"):
-        VllmEngine.find(JudgeConfig(**settings_of(base, adapter)), True)
-
-
 def test_an_adapter_in_place_of_the_model_is_told_how_to_be_given(adapter: Path, base: Path) -> None:
     with pytest.raises(ModelError, match=rf"judge\.adapter to this folder, and judge\.model to {base}"):
         VllmEngine.find(JudgeConfig(**settings_of(adapter, None)), True)

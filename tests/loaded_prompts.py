@@ -1,0 +1,16 @@
+"""The prompts of some metrics and tasks in a language, as tests ask for them."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.metrics import all_prompts
+from rag_evaluator.prompts import Key, PackSet, TracedPrompt
+
+
+def prompts_owned(owners: Collection[str]) -> dict[Key, Any]:
+    return {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
+
+
+def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
+    return PackSet(prompts_owned(owners), language, folder).load()

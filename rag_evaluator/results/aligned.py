@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import ID, as_key, value_of
+from rag_evaluator.dataset.columns import ID, as_key, column_names, value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
@@ -62,9 +61,8 @@ def keys_of(samples: Iterable[Sample], column: str) -> list[str | None]:
 def require_column(run: ScoredRows, column: str, use: str) -> None:
     """Raises `ResultsError` if no row of a run has something in a column; `use` is what the column was given for."""
     if all(key is None for key in keys_of(run.samples, column)):
-        raise ResultsError(
-            f"{run.name}: no row has something in '{column}', {use}.{did_you_mean(column, row_names(run.samples))}"
-        )
+        names = column_names(sample.row for sample in run.samples)
+        raise ResultsError(f"{run.name}: no row has something in '{column}', {use}.{did_you_mean(column, names)}")
 
 
 def _by_key(run: ScoredRows, on: str) -> Places:

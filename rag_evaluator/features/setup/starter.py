@@ -20,7 +20,6 @@ from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
@@ -120,7 +119,7 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     options = _with_models(options)
     others = [survey(path.expanduser(), options.columns) for path in further]
     surveyed = _of_all(survey(data.expanduser(), options.columns), others)
-    known = {name: None for each in (surveyed, *others) for name in row_names(each.samples)}
+    known = {name: None for each in (surveyed, *others) for name in each.samples.names}
     for name in options.columns:
         if name not in known:
             raise DatasetError(f"--columns: no row has a column '{name}'.{did_you_mean(name, known)}")
@@ -150,7 +149,7 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
 def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
     """The first file with the names of all, and what all have."""
     columns = {name: to for each in (*others, first) for name, to in each.columns.items()}
-    if any(ID not in row_names(each.samples) for each in (first, *others)):
+    if any(ID not in each.samples.names for each in (first, *others)):
         columns = {name: to for name, to in columns.items() if to != ID}
     present = [name for name in first.present if all(name in each.present for each in others)]
     return replace(first, columns=columns, present=present)

@@ -103,11 +103,6 @@ def as_score(value: Any) -> float | None:
 
 
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
-    """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
+    """The scale of each metric; one that no manifest describes, as those of old versions, is taken for 0 to 1."""
     known = reporting_of(manifest).scales
-    return {metric: known.get(metric) or _seen(row) for metric, row in summary.items()}
-
-
-def _seen(row: Figures) -> Scale:
-    ends = [row[key] for key in ("ci_low", "ci_high", "bound_low", "bound_high", "mean") if row.get(key) is not None]
-    return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))
+    return {metric: known.get(metric, Scale()) for metric in summary}

@@ -1,6 +1,5 @@
 """The rows of a run as numbers: scores and clusters."""
 
-import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
@@ -87,19 +85,6 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str)
         "response of an earlier row, and intervals count them as independent: put them together with a cluster, such "
         "as cluster: question"
     )
-
-
-def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:
-    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
-    mapped = [name for name, canonical in mapping.items() if canonical == column]
-    names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def as_score(value: Any) -> float | None:
-    """A number that a float can hold; None for everything else. Any: JSON."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:

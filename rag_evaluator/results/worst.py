@@ -9,7 +9,7 @@ import numpy as np
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
 from rag_evaluator.results.rows import Record, row_name
-from rag_evaluator.results.run import Run, samples_of
+from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -116,11 +116,9 @@ def worst_rows(run: Run) -> list[WorstRow]:
     """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
-        samples = samples_of((run.row(place) for place in places), run.config)
-        yield from (
-            (row_name(place, sample.row), sample.columns, run.details(place))
-            for place, sample in zip(places, samples, strict=True)
-        )
+        for place in places:
+            sample = run.samples[place]
+            yield row_name(place, sample.row), sample.columns, run.details(place)
 
     return worst_of(run.tally, texts_of)
 

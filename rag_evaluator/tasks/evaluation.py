@@ -179,7 +179,7 @@ def results_of(table: Table) -> Results:
     for row in rows:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows)
+    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows.__iter__)
 
 
 def to_record(score: Score) -> Record:

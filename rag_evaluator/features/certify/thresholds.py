@@ -15,7 +15,7 @@ from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
 from rag_evaluator.features.certify.table import LabelTable, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import reporting_of, unit_of
+from rag_evaluator.results.summary import cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabilities_of
 
 HALF = 0.5  # what counts without labels
@@ -71,7 +71,8 @@ def threshold_of(
     ]
     values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
     weights = None if draw is None else [1 / draw.probabilities[row] for row, *_ in counting]
-    units = [unit_of(run.samples[row], reporting) for row, *_ in counting]
+    samples = (run.samples[row] for row, *_ in counting)
+    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in samples]
     if threshold := find_threshold(pairs_of(values, wanted, units, weights), level):
         signature = (run.manifest.get("signatures") or {}).get(metric, "")
         return {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}

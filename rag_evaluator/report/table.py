@@ -14,7 +14,7 @@ from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER
-from rag_evaluator.results.worst import ranked_scores, worst_first
+from rag_evaluator.results.worst import worst_first
 
 GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
 RESPONSE = "response"
@@ -135,7 +135,7 @@ def texts_of(runs: Sequence[Run]) -> dict[str, str]:
 
 def worst_places(run: Run) -> list[int]:
     """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
-    places: list[int] = np.argsort(worst_first(ranked_scores(run.tally), run.tally.scales)).tolist()
+    places: list[int] = np.argsort(worst_first(run.tally)).tolist()
     return places
 
 

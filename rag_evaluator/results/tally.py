@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ class Tally:
 
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
+        scales: see `scales_of`.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: see `repeated_rows`.
@@ -31,14 +31,10 @@ class Tally:
     manifest: Mapping[str, Any]  # Any: JSON
     summary: Mapping[str, Figures]
     scores: Mapping[str, Floats]
+    scales: Mapping[str, Scale]
     clusters: Clusters | None
     level: float
     repeats: str
-
-    @cached_property
-    def scales(self) -> Mapping[str, Scale]:
-        """The scale of each metric, see `scales_of`."""
-        return scales_of(self.manifest, self.summary)
 
 
 NOTABLE = 0.01  # share of rows that may repeat another before it is said
@@ -58,6 +54,7 @@ def tally_of(
         manifest,
         summary,
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
+        scales_of(manifest, summary),
         clusters if reporting.cluster else None,
         reporting.ci_level,
         repeated_rows(samples, clusters, ""),

@@ -31,6 +31,7 @@ from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labe
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.summary import unit_of
 from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
@@ -201,8 +202,7 @@ def labelled_differences(
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
     labels = None if clusters is None else [clusters[place] for place in places]
     samples = [[run.samples[row] for row in own] for run, own in zip((a.run, b.run), rows, strict=True)]
-    pairs = zip(samples[0], labels or [None] * len(places), strict=True)
-    units = [f"row {sample.digest}" if label is None else f"cluster {label}" for sample, label in pairs]
+    units = list(map(unit_of, samples[0], labels or [None] * len(places)))
     for metric in (metric for metric in first if metric in second):
         reads = METRICS[metric].reads if metric in METRICS else tuple(READ)
         digests = ([sample.digest_of(reads) for sample in side] for side in samples)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
-from rag_evaluator.metrics.table import canonical_name, scale_of
+from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.results.manifest import SEALED, is_ours
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Cell, Details, Record
@@ -115,7 +115,8 @@ def check_direction(metric: str, scale: Scale, use: str) -> None:
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """The scale of a metric, of rubrics that of the run; None where neither a manifest nor `METRICS` describes it."""
     declared = next((scale for run in runs if (scale := reporting_of(run.manifest).scales.get(metric))), None)
-    known = scale_of(metric)
+    name = canonical_name(metric)
+    known = METRICS[name].scale if name else None
     return known._replace(low=declared.low, high=declared.high) if known and declared else known or declared
 
 

@@ -11,15 +11,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.columns import ALIASES, TEXTS, ColumnNames
-from rag_evaluator.dataset.contents import (
-    Samples,
-    check_columns,
-    check_readable,
-    row_names,
-    samples_of,
-)
-from rag_evaluator.dataset.readers import READERS, read_records
+from rag_evaluator.dataset.columns import TEXTS, ColumnNames
+from rag_evaluator.dataset.contents import Samples, samples_of
+from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.facades import facade
 from rag_evaluator.files.progress import ACTIVITY
@@ -27,19 +21,6 @@ from rag_evaluator.files.progress import ACTIVITY
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]
     import pandas
-
-__all__ = [
-    "ALIASES",
-    "READERS",
-    "Sample",
-    "Samples",
-    "check_columns",
-    "check_readable",
-    "load_dataset",
-    "open_dataset",
-    "read_records",
-    "row_names",
-]
 
 
 def load_dataset(
@@ -53,7 +34,7 @@ def load_dataset(
     `answerable` and `rubrics` may be columns of the user's own: what is wrong with them is in `Sample.wrong`.
     """
     samples = open_dataset(source, columns)
-    check_readable(samples, TEXTS)
+    samples.check_readable(TEXTS)
     return list(samples)
 
 
@@ -71,9 +52,11 @@ __getattr__, *_ = facade(
     __name__,
     {
         "checked": "TaskColumns checked_rows rows_again",
+        "columns": "ALIASES",
         "doubts": "doubts_of",
         "json_values": "Unwritable",
+        "readers": "READERS read_records",
         "readers.spreadsheets": "harmless is_harmless original",
-        "sample": "RowChoice",
+        "sample": "RowChoice Sample",
     },
 )

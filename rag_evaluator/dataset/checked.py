@@ -15,7 +15,7 @@ from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
-from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
+from rag_evaluator.dataset.contents import Samples
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.sample import REASON, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
@@ -59,7 +59,7 @@ class CheckedRows(Sequence[Sample]):
         doubts: sentences, see `doubts_of`.
     """
 
-    def __init__(self, whole: Sequence[Sample], choice: RowChoice, source: Any, doubts: Iterable[str] = ()) -> None:
+    def __init__(self, whole: Samples, choice: RowChoice, source: Any, doubts: Iterable[str] = ()) -> None:
         self.whole, self.choice, self.source, self.doubts = whole, choice, source, tuple(doubts)
 
     def __len__(self) -> int:
@@ -112,8 +112,8 @@ def checked_rows(
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
     name = Path(source).name if isinstance(source, str | Path) else "data"
     needed = needed_columns(readers, samples)
-    check_columns(samples, needed, name)
-    check_readable(samples, {column for reader in readers.values() for column in reader.optional})
+    samples.check_columns(needed, name)
+    samples.check_readable({column for reader in readers.values() for column in reader.optional})
     if are_scored:
         check_custom_columns(config, readers, samples)
         _check_reporting(samples, config)
@@ -229,7 +229,7 @@ def _rows_of(lists: Mapping[str, Any], *canonical: str, may_miss: bool = False) 
             raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
     columns = {name: list(values) for name, values in lists.items()}
     samples = open_dataset(columns, dict(zip(lists, canonical, strict=True)))
-    check_readable(samples, canonical)
+    samples.check_readable(canonical)
     for row, name in ((row, name) for row in samples for name in lists if row.row[name] is None and not may_miss):
         raise DatasetError(f"{row.where}: column '{name}' has no value. Where nothing was retrieved, give a list, [].")
     return samples

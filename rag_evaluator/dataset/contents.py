@@ -1,4 +1,4 @@
-"""`Samples`: the samples of a dataset and what they hold; `check_columns`: whether that is what is needed."""
+"""`Samples`: the samples of a dataset, what they hold, and whether that is what is needed."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -34,6 +34,46 @@ class Samples(OnDisk[Sample]):
         self.wrong |= {column: reason for column, reason in sample.wrong.items() if column not in self.wrong}
         return sample
 
+    def check_readable(self, columns: Collection[str]) -> None:
+        """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
+        for column, reason in self.wrong.items():
+            if column in columns:
+                raise DatasetError(reason)
+
+    def check_columns(self, needed: Mapping[str, Sequence[str]], source_name: str) -> None:
+        """DatasetError when a canonical column that a metric needs cannot be read, or is missing in all samples.
+
+        `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
+        """
+        self.check_readable({column for columns in needed.values() for column in columns})
+        missing: dict[str, list[str]] = {}
+        for metric, columns in needed.items():
+            for column in columns:
+                if column not in self.present:
+                    missing.setdefault(column, []).append(metric)
+        if missing:
+            lines = [self._missing_column(column, metrics) for column, metrics in missing.items()]
+            raise DatasetError("\n".join(f"{source_name}: {line}" for line in lines))
+
+    def _missing_column(self, column: str, metrics: Sequence[str]) -> str:
+        listed = ", ".join(metrics)
+        return (
+            f"expected the column '{column}', which {listed} need{'s' if len(metrics) == 1 else ''} (accepted names: "
+            f"{', '.join(accepted_names(column))}), received the columns {', '.join(map(repr, self.names))}."
+            f"{self._unused(column)} Rename a column, map it with columns: {{<your column>: {column}}}, or leave out "
+            f"{listed}."
+        )
+
+    def _unused(self, column: str) -> str:
+        """Why a column with an accepted name does not count."""
+        if column == "retrieved_contexts" and "reference" in self.wrong:
+            return f" {self.wrong['reference']}"
+        is_named = not self.names.keys().isdisjoint(accepted_names(column))
+        if is_named or any(column in sample.columns for sample in self):
+            return " It is there, but blank in every row, or read as another column."
+        error = self[0].row.get("error")  # of a system that `collect` has asked
+        return f" The first row has an error: '{error}'." if isinstance(error, str) else ""
+
 
 def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNames) -> Samples:
     """The samples of records, in their order: each record is taken once, its columns are renamed and checked.
@@ -56,60 +96,3 @@ def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNa
         column_names = column_names.of_log()
         rows = rows_of_log(stored, column_names)
     return Samples(column_names.sample(index, record) for index, record in enumerate(rows))
-
-
-def surveyed(samples: Sequence[Sample]) -> Samples:
-    """Samples with what they hold; of those that were chosen from others, all."""
-    whole = getattr(samples, "whole", samples)  # of `CheckedRows`
-    return whole if isinstance(whole, Samples) else Samples(whole)
-
-
-def row_names(samples: Sequence[Sample]) -> list[str]:
-    """Every column of any row, in order of first appearance."""
-    return list(surveyed(samples).names)
-
-
-def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
-    """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
-    for column, reason in surveyed(samples).wrong.items():
-        if column in columns:
-            raise DatasetError(reason)
-
-
-def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:
-    """DatasetError when a canonical column that a metric needs cannot be read, or is missing in all samples.
-
-    `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
-    """
-    check_readable(samples, {column for columns in needed.values() for column in columns})
-    present = surveyed(samples).present
-    missing: dict[str, list[str]] = {}
-    for metric, columns in needed.items():
-        for column in columns:
-            if column not in present:
-                missing.setdefault(column, []).append(metric)
-    if missing:
-        lines = [_missing_column(samples, column, metrics) for column, metrics in missing.items()]
-        raise DatasetError("\n".join(f"{source_name}: {line}" for line in lines))
-
-
-def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[str]) -> str:
-    listed = ", ".join(metrics)
-    names = row_names(samples)
-    return (
-        f"expected the column '{column}', which {listed} need{'s' if len(metrics) == 1 else ''} (accepted names: "
-        f"{', '.join(accepted_names(column))}), received the columns {', '.join(map(repr, names))}."
-        f"{_unused(samples, column)} Rename a column, map it with columns: {{<your column>: {column}}}, or leave out "
-        f"{listed}."
-    )
-
-
-def _unused(samples: Sequence[Sample], column: str) -> str:
-    """Why a column with an accepted name does not count."""
-    if column == "retrieved_contexts" and "reference" in (wrong := surveyed(samples).wrong):
-        return f" {wrong['reference']}"
-    is_named = not set(row_names(samples)).isdisjoint(accepted_names(column))
-    if is_named or any(column in sample.columns for sample in samples):
-        return " It is there, but blank in every row, or read as another column."
-    error = samples[0].row.get("error")  # of a system that `collect` has asked
-    return f" The first row has an error: '{error}'." if isinstance(error, str) else ""

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import LISTS, ColumnNames, column_names
+from rag_evaluator.dataset.contents import Samples
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 
 MOST = 1000  # rows that are looked at
 
 
-def doubts_of(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
+def doubts_of(rows: Samples, columns: Mapping[str, str]) -> Iterator[str]:
     """Sentences, without a full stop, about the first `MOST` rows; `columns` as in the configuration."""
     names, first = ColumnNames(columns), list(islice(rows, MOST))
     cells = [row.row for row in first]
@@ -22,8 +22,8 @@ def doubts_of(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[st
         if texts and not any(mark in text for text in texts):
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
     yield from _joined(names, cells)
-    if _has_lines_of_log(first) and not names.is_log(row_names(rows)):
-        contexts = names.read_from("retrieved_contexts", row_names(rows))[0]
+    if _has_lines_of_log(first) and not names.is_log(rows.names):
+        contexts = names.read_from("retrieved_contexts", rows.names)[0]
         yield (
             "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
             f"{contexts!r} to reference, the scores to document_score, and the right answer to correct_answer"

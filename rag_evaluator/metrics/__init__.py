@@ -13,6 +13,6 @@ __getattr__, __dir__, __all__ = facade(
         "own.retrieval": "KNOWN UNKNOWN measured normalised overlap",
         "prompts": "RubricsPrompt all_prompts export",
         "scorer": "Recorder Scorer",
-        "table": "METRICS about_metrics canonical_name plain_name scale_of select_metrics",
+        "table": "METRICS about_metrics canonical_name plain_name select_metrics",
     },
 )

@@ -43,7 +43,7 @@ class CustomMetric:
     def definition(self) -> dict[str, Any]:
         """What `custom_metrics` says of it."""
         fields = {name: value for name, value in asdict(self).items() if name != "name"}
-        return {**fields, "columns": _listed(self.columns), "examples": list(self.examples)}
+        return {**fields, "columns": as_list(self.columns), "examples": list(self.examples)}
 
 
 class FunctionMetric:
@@ -97,15 +97,11 @@ def metric(
     """
 
     def made(function: Callable[..., Any]) -> FunctionMetric:
-        taken = list(inspect.signature(function).parameters) if columns is None else _listed(columns)
+        taken = list(inspect.signature(function).parameters) if columns is None else as_list(columns)
         about = {"columns": taken, "range": list(range), "kind": kind, "better": better, "stage": stage}
         return FunctionMetric(function, name or str(getattr(function, "__name__", type(function).__name__)), about)
 
     return made if function is None else made(function)
-
-
-def _listed(columns: Sequence[str]) -> list[str]:
-    return [columns] if isinstance(columns, str) else list(columns)
 
 
 @dataclass
@@ -128,7 +124,7 @@ OWN = (CustomMetric, FunctionMetric)
 
 
 def as_list(metrics: Any) -> list[Any]:
-    """The metrics of whatever holds some: one, a list, an iterator. Any: users may give anything."""
+    """The metrics, or columns, of whatever holds some: one, a list, an iterator. Any: users may give anything."""
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str | Mapping)
     return list(metrics) if several else [metrics]
 

@@ -259,12 +259,6 @@ def canonical_name(name: str) -> str | None:
     return _NAMES.get(plain_name(name))
 
 
-def scale_of(name: str) -> Scale | None:
-    """The scale of a metric by any of its names; None for one that is not in `METRICS`."""
-    canonical = canonical_name(name)
-    return None if canonical is None else METRICS[canonical].scale
-
-
 def select_metrics(
     names: Sequence[str], place: str | Callable[..., str] = "config", custom: Mapping[str, Metric] | None = None
 ) -> dict[str, Metric]:

@@ -59,6 +59,8 @@ def write_report(
 def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None = None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
     first, *others = names_of(runs)
+    rows = int(runs[0].manifest.get("rows") or 0)
+    left_out = f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}. All rows: {COMMAND}"
     if comparison is None:
         before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
     else:
@@ -74,18 +76,10 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
         "before": Markup("\n").join(map(Markup, before)),
         "after": Markup("\n").join(map(Markup, after)),
         **table_values(runs),
-        "table_notes": _notes(runs),
+        "table_notes": [left_out] if rows > ROWS else [],
         "made_from": ", ".join(file_digest(run.folder / "scores.jsonl")[:12] for run in runs),
         "blocks": _blocks(runs, None if comparison is None else comparison.on),
     }
-
-
-def _notes(runs: Sequence[Run]) -> list[str]:
-    """What the table does not hold."""
-    rows = int(runs[0].manifest.get("rows") or 0)
-    if rows <= ROWS:
-        return []
-    return [f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}. All rows: {COMMAND}"]
 
 
 def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:

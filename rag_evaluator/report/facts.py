@@ -184,7 +184,6 @@ def probed(run: Run) -> list[dict[str, str]]:
 
 
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
-Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,7 @@ class MetricLine:
     """
 
     metric: str
-    row: Figures
+    row: Json
     scale: Scale
 
     @property
@@ -243,7 +242,7 @@ class MetricLine:
         return {name: None if place is None else f"{place:.1f}%" for name, place in places.items()}
 
 
-def _notes(row: Figures) -> Iterator[str]:
+def _notes(row: Json) -> Iterator[str]:
     """What else is known of a metric, a sentence each."""
     if warning := row.get("ci_warning"):
         yield f"warning: {warning}"

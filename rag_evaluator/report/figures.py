@@ -1,6 +1,6 @@
 """The figures of a run as HTML, from its summary and from all of its rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -80,7 +80,6 @@ def _beside(value: float, side: int) -> float:
     return near if side * (near - value) >= 0 else near + side * TIE
 
 
-Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
 GROUPS = 40  # in a chart
 
 

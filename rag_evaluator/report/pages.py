@@ -78,17 +78,9 @@ def asset(name: str, package: str = "rag_evaluator.report") -> str:
     return (files(package) / "assets" / name).read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class Inline:
-    """Script and style of a page that needs no other file, and the policy that admits nothing else."""
-
-    script: Markup
-    style: Markup
-    policy: str
-
-
 @cache
-def inline() -> Inline:
+def inline() -> dict[str, str]:
+    """`script` and `style` of a page that needs no other file, and the `policy` that admits nothing else."""
     script, style = ("\n".join(map(asset, names)) for names in (SCRIPTS, STYLES))
     assert "</script" not in script.lower(), "it would end the script"
     assert "</style" not in style.lower(), "it would end the style"
@@ -96,7 +88,7 @@ def inline() -> Inline:
         f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    return Inline(Markup(script), Markup(style), policy)
+    return {"script": Markup(script), "style": Markup(style), "policy": policy}
 
 
 def _digest(text: str) -> str:

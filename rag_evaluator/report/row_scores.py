@@ -26,7 +26,6 @@ from rag_evaluator.results.judgement import (
 from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
-from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
@@ -262,7 +261,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
 
     views = []
     for place, name in enumerate(run.metrics):
-        about, value, section = run.manifest.get("metrics", {}).get(name) or {}, as_score(values.get(name)), f"m{place}"
+        about, value, section = run.manifest.get("metrics", {}).get(name) or {}, values.get(name), f"m{place}"
         attempts = [_attempt(line, about, columns, prompts, section) for line in lines.get(name, ())]
         stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
         low, high = about.get("range") or (0.0, 0.0)
@@ -285,7 +284,7 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str
     sent, missing = prompts_of(line, columns, prompts)
     return {
         "repeat": None if repeat is None else repeat + 1,
-        "value": as_score(line.get("value")),
+        "value": line.get("value"),
         "reason": shown(str(reason)) if reason else None,
         "outcome": line.get("outcome"),
         "flags": {flag: shown(" · ".join(texts)) for flag, texts in line.get("flags", {}).items()},

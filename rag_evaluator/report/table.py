@@ -8,14 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, as_key
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER
-from rag_evaluator.results.tally import as_score, cell
-from rag_evaluator.results.worst import ranked_scores, worst_first
+from rag_evaluator.results.worst import worst_first
 
 GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
 RESPONSE = "response"
@@ -66,7 +65,7 @@ class TableRow:
         searched: what is searched in.
     """
 
-    numbers: tuple[int | None, ...]
+    numbers: Sequence[int | None]
     label: str | None
     question: str
     texts: Mapping[str, str]
@@ -136,7 +135,7 @@ def texts_of(runs: Sequence[Run]) -> dict[str, str]:
 
 def worst_places(run: Run) -> list[int]:
     """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
-    places: list[int] = np.argsort(worst_first(ranked_scores(run.tally), run.tally.scales)).tolist()
+    places: list[int] = np.argsort(worst_first(run.tally)).tolist()
     return places
 
 
@@ -149,31 +148,28 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
     first, names = _Reader(runs[0]), names_of(runs)
     others = [] if on is None else [_Partners(run, on) for run in runs[1:]]
     for number, row in enumerate(runs[0].rows()):
-        scores = first.scores(row)
-        partners = [other.take(None if on is None else as_key(first.value(row, on))) for other in others]
-        shown = dict(scores)
-        for place, (_, partner) in enumerate(partners, start=1):
-            for metric in filter(runs[place].metrics.__contains__, scores):
-                own, theirs = scores[metric], partner.get(metric)
-                shown[own_key(metric, place)] = theirs
-                shown[difference_key(metric, place)] = None if own is None or theirs is None else theirs - own
-        shown_row = first.table_row(row, (number, *(partner for partner, _ in partners)))
-        responses = {
-            own_key(RESPONSE, place): others[place - 1].responses.get(partner, "")
-            for place, (partner, _) in enumerate(partners, start=1)
-            if partner is not None
-        }
-        yield replace(shown_row, scores=shown, texts={**shown_row.texts, **responses})
+        scores, numbers, responses = first.scores(row), list[int | None]([number]), dict[str, str]()
+        for place, other in enumerate(others, start=1):
+            partner, theirs = other.take(as_key(first.value(row, other.on)))
+            numbers.append(partner)
+            for metric in filter(other.reader.metrics.__contains__, first.metrics):
+                own, their = scores[metric], theirs.get(metric)
+                scores[own_key(metric, place)] = their
+                scores[difference_key(metric, place)] = None if own is None or their is None else their - own
+            if partner is not None:
+                responses[own_key(RESPONSE, place)] = other.responses[partner]
+        shown = first.table_row(row, numbers, scores)
+        yield replace(shown, texts={**shown.texts, **responses})
     for place, other in enumerate(others, start=1):
         for number, row in enumerate(runs[place].rows()):
             if number in other.left:
-                numbers = tuple(number if run == place else None for run in range(len(runs)))
-                alone = other.reader.table_row(row, numbers)
-                groups = {name: alone.groups.get(name, "") for name in first.groups}
                 scores = {own_key(metric, place): score for metric, score in other.left[number].items()}
+                numbers = [number if run == place else None for run in range(len(runs))]
+                alone = other.reader.table_row(row, numbers, scores)
+                groups = {name: alone.groups.get(name, "") for name in first.groups}
                 label = f"{names[place]}: {alone.label or number + 1}"
                 texts = {own_key(RESPONSE, place): alone.texts[RESPONSE]}
-                yield replace(alone, groups=groups, label=label, scores=scores, texts=texts)
+                yield replace(alone, groups=groups, label=label, texts=texts)
 
 
 class _Reader:
@@ -184,7 +180,10 @@ class _Reader:
         self.mapping = run.config.get("columns") or {}
 
     def value(self, row: Row, column: str) -> Any:
-        return cell(row, column, self.mapping)
+        """What a row has in one of its own columns, or in one of ragas' by any accepted name."""
+        mapped = [name for name, canonical in self.mapping.items() if canonical == column]
+        names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
+        return next((row[name] for name in names if row.get(name) is not None), None)
 
     def text(self, row: Row, column: str) -> str:
         value = self.value(row, column)
@@ -193,17 +192,16 @@ class _Reader:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def scores(self, row: Row) -> dict[str, float | None]:
-        return {metric: as_score(row.get(metric)) for metric in self.metrics}
+        return {metric: row.get(metric) for metric in self.metrics}
 
-    def table_row(self, row: Row, numbers: tuple[int | None, ...]) -> TableRow:
-        """Return a row without its scores."""
+    def table_row(self, row: Row, numbers: Sequence[int | None], scores: Scores) -> TableRow:
         return TableRow(
             numbers,
             own_name(row) or None,
             beginning(self.text(row, "user_input")),
             {column: beginning(self.text(row, column)) for column in TEXTS},
             {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups},
-            {},
+            scores,
             "\n".join(filter(None, (clean(self.text(row, name)[:SEARCHED]) for name in SEARCH_IN))),
         )
 
@@ -217,7 +215,7 @@ class _Partners:
     """
 
     def __init__(self, run: Run, on: str) -> None:
-        self.reader = _Reader(run)
+        self.reader, self.on = _Reader(run), on
         self.left: dict[int, Scores] = {}
         self.responses: dict[int, str] = {}
         self.by_key: dict[str | None, list[int]] = {}

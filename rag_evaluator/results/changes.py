@@ -49,9 +49,6 @@ class VerdictChange:
             return f"{what}, in the {side} run only: {word}"
         return f"{what}: {self.second} instead of {self.first}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "says": self.says()}
-
 
 def from_to(a: float | None, b: float | None, digits: int = 3) -> tuple[str, str]:
     """Two scores that differ, with so many digits that it is seen; `-` where there is none."""
@@ -115,7 +112,7 @@ class ChangedScore:
     def to_json(self) -> dict[str, Any]:
         """All but contexts, and what depends on the order of rows."""
         objects = {name: part for name, part in asdict(self).items() if name not in ON_PAGES}
-        return {**objects, "verdicts": [change.to_json() for change in self.verdicts]}
+        return {**objects, "verdicts": [{**asdict(change), "says": change.says()} for change in self.verdicts]}
 
 
 Record = Mapping[str, Any]  # Any: JSON

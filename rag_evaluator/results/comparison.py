@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIGURES = ("first", "second", "difference", "won/tie/lost")
-TESTS, POWER = ("p", "p (Holm)"), ("can show",)
+TESTS = ("p", "p (Holm)", "can show")
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 
@@ -179,7 +179,7 @@ class Comparison(WithOverview):
             lines, groups = ([line for line in of if line.run == match.run] for of in (self.metrics, self.groups))
             yield from self._match_lines(match, lines)
             title, needed = f"{self.runs[0]} → {match.run}", f"rows to show {self.effect:g}"
-            columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, *POWER, needed)]
+            columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, needed)]
             yield Grid(title, columns, list(map(_cells, lines)))
             if groups:
                 columns = [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)]

@@ -1,7 +1,7 @@
 """`Results`: the table of scores that an evaluation gives back to Python."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,14 +28,14 @@ class Results(WithOverview):
         scores: metric -> one score per sample.
         signatures: metric -> what the number depends on (versions, digests, decoding), as one line.
         manifest: versions, digests, configuration and seed of the run.
-        judged: the rows with their judgements, if these are not in the scores.
+        judged: gives the rows with their judgements, if these are not in the scores.
     """
 
     samples: Sequence[Sample]
     scores: Mapping[str, Sequence[Score]]
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    judged: Iterable[Row] | None = None
+    judged: Callable[[], Iterator[Row]] | None = None
 
     def __repr__(self) -> str:
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
@@ -56,7 +56,7 @@ class Results(WithOverview):
 
     def __iter__(self) -> Iterator[Row]:
         """The rows with their judgements."""
-        yield from self._in_memory() if self.judged is None else self.judged
+        yield from self._in_memory() if self.judged is None else self.judged()
 
     def _in_memory(self) -> Iterator[Row]:
         for position, sample in enumerate(self.samples):
@@ -136,26 +136,20 @@ def joined(metrics: Mapping[str, tuple[Results, str]]) -> Results:
         metrics: name, in order -> the results that have the scores, and the name of the metric there.
     """
     [first, _], *_ = metrics.values()
+    tables = {id(table): table for table, _ in metrics.values()}
     about = {name: table.manifest.get("metrics", {}).get(metric) for name, (table, metric) in metrics.items()}
+    signatures = {name: table.signatures[metric] for name, (table, metric) in metrics.items()}
+
+    def judged() -> Iterator[Row]:
+        for rows in zip(*tables.values(), strict=True):
+            by_table = dict(zip(tables, rows, strict=True))
+            scores = {name: by_table[id(table)].scores[metric] for name, (table, metric) in metrics.items()}
+            yield Row(rows[0].sample, scores, signatures)
+
     return replace(
         first,
         scores={name: table.scores[metric] for name, (table, metric) in metrics.items()},
-        signatures=(signatures := {name: table.signatures[metric] for name, (table, metric) in metrics.items()}),
+        signatures=signatures,
         manifest={**first.manifest, "metrics": {name: row for name, row in about.items() if row is not None}},
-        judged=_JoinedRows(metrics, signatures),
+        judged=judged,
     )
-
-
-@dataclass(frozen=True)
-class _JoinedRows:
-    """The rows of joined results, with their judgements; read anew by each iteration."""
-
-    metrics: Mapping[str, tuple[Results, str]]
-    signatures: Mapping[str, str]
-
-    def __iter__(self) -> Iterator[Row]:
-        tables = {id(table): table for table, _ in self.metrics.values()}
-        for rows in zip(*tables.values(), strict=True):
-            by_table = dict(zip(tables, rows, strict=True))
-            scores = {name: by_table[id(table)].scores[metric] for name, (table, metric) in self.metrics.items()}
-            yield Row(rows[0].sample, scores, self.signatures)

@@ -14,7 +14,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
 from rag_evaluator.dataset.contents import samples_of as kept_samples
 from rag_evaluator.dataset.readers.json_files import numbered
@@ -86,9 +86,9 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
     Columns of metrics are scores, and so is every other column that holds numbers only. Raises `ResultsError` where a
     metric's column holds something else, or no column holds scores.
     """
-    samples = list(open_dataset(source))
-    scores: dict[str, list[float]] = {}
-    for column in row_names(samples):
+    dataset = open_dataset(source)
+    samples, scores = list(dataset), dict[str, list[float]]()
+    for column in dataset.names:
         known, numbers = canonical(column), [_as_number(sample.row.get(column)) for sample in samples]
         holds_numbers = None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
         if column in no_scores or column in INPUT or not (known or holds_numbers):
@@ -98,7 +98,7 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
             raise ResultsError(f"{name}: '{column}' is a second column for {metric}. Keep one of them.")
         scores[metric] = [score_of(sample, column) for sample in samples]
     if not scores:
-        raise ResultsError(f"{name}: no column holds scores. Received the columns {', '.join(row_names(samples))}.")
+        raise ResultsError(f"{name}: no column holds scores. Received the columns {', '.join(dataset.names)}.")
     return ScoreTable(name, samples, scores)
 
 

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,6 @@ from rag_evaluator.results.worst import RANK_RULE, listed_rows
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 
-Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
 NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes

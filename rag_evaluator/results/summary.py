@@ -76,9 +76,8 @@ def cluster_of(sample: Sample, reporting: Reporting) -> str | None:
     return None if reporting.cluster is None else as_key(value_of(sample, reporting.cluster))
 
 
-def unit_of(sample: Sample, reporting: Reporting) -> str:
+def unit_of(sample: Sample, cluster: str | None) -> str:
     """The key of what a row depends on: its cluster, or where there is none its own digest."""
-    cluster = cluster_of(sample, reporting)
     return f"row {sample.digest}" if cluster is None else f"cluster {cluster}"
 
 

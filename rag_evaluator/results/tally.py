@@ -1,16 +1,13 @@
 """The rows of a run as numbers: scores and clusters."""
 
-import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
@@ -25,6 +22,7 @@ class Tally:
 
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
+        scales: see `scales_of`.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: see `repeated_rows`.
@@ -33,14 +31,10 @@ class Tally:
     manifest: Mapping[str, Any]  # Any: JSON
     summary: Mapping[str, Figures]
     scores: Mapping[str, Floats]
+    scales: Mapping[str, Scale]
     clusters: Clusters | None
     level: float
     repeats: str
-
-    @cached_property
-    def scales(self) -> Mapping[str, Scale]:
-        """The scale of each metric, see `scales_of`."""
-        return scales_of(self.manifest, self.summary)
 
 
 NOTABLE = 0.01  # share of rows that may repeat another before it is said
@@ -60,6 +54,7 @@ def tally_of(
         manifest,
         summary,
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
+        scales_of(manifest, summary),
         clusters if reporting.cluster else None,
         reporting.ci_level,
         repeated_rows(samples, clusters, ""),
@@ -89,25 +84,7 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str)
     )
 
 
-def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:
-    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
-    mapped = [name for name, canonical in mapping.items() if canonical == column]
-    names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
-    return next((row[name] for name in names if row.get(name) is not None), None)
-
-
-def as_score(value: Any) -> float | None:
-    """A number that a float can hold; None for everything else. Any: JSON."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= sys.float_info.max else None
-
-
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
-    """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
+    """The scale of each metric; one that no manifest describes, as those of old versions, is taken for 0 to 1."""
     known = reporting_of(manifest).scales
-    return {metric: known.get(metric) or _seen(row) for metric, row in summary.items()}
-
-
-def _seen(row: Figures) -> Scale:
-    ends = [row[key] for key in ("ci_low", "ci_high", "bound_low", "bound_high", "mean") if row.get(key) is not None]
-    return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))
+    return {metric: known.get(metric, Scale()) for metric in summary}

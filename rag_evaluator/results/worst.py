@@ -9,7 +9,7 @@ import numpy as np
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
 from rag_evaluator.results.rows import Record, row_name
-from rag_evaluator.results.run import Run, samples_of
+from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -84,19 +84,19 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
     return np.where(np.isnan(goodness), np.nan, (better + same / 2) / others)
 
 
-def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+def worst_first(rows: Tally) -> list[int]:
     """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
-    ranks = _mean([_ranks(values, scales[metric]) for metric, values in scores.items()])
-    means = _mean([_share(values, scales[metric]) for metric, values in scores.items()])
+    scores = ranked_scores(rows)
+    ranks = _mean([_ranks(values, rows.scales[metric]) for metric, values in scores.items()])
+    means = _mean([_share(values, rows.scales[metric]) for metric, values in scores.items()])
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 
 
 def listed_rows(rows: Tally) -> list[int]:
     """The rows that have a score below the best third of its range, the worst first; see `RANK_RULE`."""
-    scores = ranked_scores(rows)
-    shares = [_share(values, rows.scales[metric]) for metric, values in scores.items()]
+    shares = [_share(values, rows.scales[metric]) for metric, values in ranked_scores(rows).items()]
     is_listed = np.any([share <= GOOD for share in shares], axis=0).tolist()  # a missing score is no reason
-    return [place for place in worst_first(scores, rows.scales) if is_listed[place]]
+    return [place for place in worst_first(rows) if is_listed[place]]
 
 
 def _share(values: Floats, scale: Scale) -> Floats:
@@ -116,11 +116,9 @@ def worst_rows(run: Run) -> list[WorstRow]:
     """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
-        samples = samples_of((run.row(place) for place in places), run.config)
-        yield from (
-            (row_name(place, sample.row), sample.columns, run.details(place))
-            for place, sample in zip(places, samples, strict=True)
-        )
+        for place in places:
+            sample = run.samples[place]
+            yield row_name(place, sample.row), sample.columns, run.details(place)
 
     return worst_of(run.tally, texts_of)
 

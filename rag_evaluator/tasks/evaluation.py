@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
@@ -114,7 +113,8 @@ class ScoredTable:
 
     def columns(self) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
-        input_columns = dict.fromkeys(row_names(self.stage.units))
+        rows: Any = self.stage.units  # `CheckedRows`
+        input_columns = rows.whole.names
         dropped = DROPPED in self.table.marks or DROPPED in input_columns
         last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
         return [column for column in input_columns if column not in last] + list(last)
@@ -179,7 +179,7 @@ def results_of(table: Table) -> Results:
     for row in rows:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows)
+    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows.__iter__)
 
 
 def to_record(score: Score) -> Record:

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, Unwritable, check_columns, open_dataset
+from rag_evaluator.dataset import ALIASES, Unwritable, open_dataset
 from tests.dataset.data_files import (
     TRICKY,
     Row,
@@ -568,7 +568,7 @@ NEEDED = {"faithfulness": ["user_input", "response"], "answer_relevancy": ["resp
 
 
 def test_columns_that_some_row_has_are_enough() -> None:
-    check_columns(load_dataset([{"question": "q"}, {"question": "p", "answer": "a"}]), NEEDED, "data.jsonl")
+    open_dataset([{"question": "q"}, {"question": "p", "answer": "a"}]).check_columns(NEEDED, "data.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -588,7 +588,7 @@ def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_col
     source: Any, column: str, parts: list[str]
 ) -> None:
     with pytest.raises(DatasetError) as caught:
-        check_columns(load_dataset(source), {"m": [column], "f": [column]}, "data.jsonl")
+        open_dataset(source).check_columns({"m": [column], "f": [column]}, "data.jsonl")
     assert str(caught.value).startswith(f"data.jsonl: expected the column '{column}', which m, f need")
     assert [part for part in parts if part not in str(caught.value)] == []
 

@@ -27,7 +27,7 @@ from rag_evaluator import (
     load_dataset,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import check_columns, harmless, is_harmless, open_dataset, original
+from rag_evaluator.dataset import harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
 from tests.dataset.data_files import Row, write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
 
@@ -42,7 +42,7 @@ def columns_of(source: Any, columns: Mapping[str, str] | None = None) -> list[Ma
 def message_of(source: Any, needed: Sequence[str], columns: Mapping[str, str] | None = None) -> str:
     """What is said of rows in which a metric needs these columns."""
     with pytest.raises(DatasetError) as caught:
-        check_columns(open_dataset(source, columns), {"m": needed}, "data")
+        open_dataset(source, columns).check_columns({"m": needed}, "data")
     return str(caught.value)
 
 
@@ -381,7 +381,7 @@ UNNEEDED: dict[str, Row] = {
 def test_a_column_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path) -> None:
     row = {"question": "q", "ground_truth": "r", **UNNEEDED[case]}
     samples = open_dataset([row, FULL])
-    check_columns(samples, {"m": ["user_input"]}, "data")
+    samples.check_columns({"m": ["user_input"]}, "data")
     assert samples[0].columns["user_input"] == "q"
     Results(samples, {"one": [Score(1.0, None)] * 2}, {}, {}).write(tmp_path)
     assert open_dataset(tmp_path / "scores.csv")[0].columns["user_input"] == "q"
@@ -413,7 +413,7 @@ def test_a_column_that_appears_twice_stops_a_run_where_it_is_needed(name: str, t
         "data.jsonl": lambda: write_text(tmp_path / name, '{"answer": "a", "question": "q", "answer": "b"}'),
     }
     source = sources[name]()
-    check_columns(open_dataset(source), {"m": ["user_input"]}, name)
+    open_dataset(source).check_columns({"m": ["user_input"]}, name)
     assert open_dataset(source)[0].row == {"answer": ["a", "b"], "question": "q"}
     message = message_of(source, ["response"])
     assert "column 'answer' (read as response): expected every column once, received it 2 times: 'a', 'b'." in message

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, check
-from rag_evaluator.dataset import doubts_of, load_dataset
+from rag_evaluator.dataset import doubts_of, open_dataset
 
 Rows = list[dict[str, Any]]
 QUESTION = "Where was Nolu Brak born?"
@@ -53,7 +53,7 @@ def written(rows: Rows, folder: Path) -> Path:
     ],
 )
 def test_what_rows_look_like(rows: Rows, columns: dict[str, str], words: str | None, tmp_path: Path) -> None:
-    found = list(doubts_of(load_dataset(written(rows, tmp_path), columns), columns))
+    found = list(doubts_of(open_dataset(written(rows, tmp_path), columns), columns))
     assert len(found) == (words is not None)
     assert words is None or words in found[0]
 

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import open_dataset
 from tests.dataset.data_files import Row, write_csv, write_jsonl
 
 MORE = ["retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics"]
@@ -72,9 +72,9 @@ def test_what_cannot_be_read_stops_only_what_needs_it_and_passes_through(
         samples = open_dataset(source)
         assert samples[0].columns == {"user_input": "q", "retrieved_contexts": ["a", "b"]}
         assert samples[0].row[column] == value
-        check_columns(samples, {"m": ["retrieved_contexts"]}, "rows")
+        samples.check_columns({"m": ["retrieved_contexts"]}, "rows")
         with pytest.raises(DatasetError) as caught:
-            check_readable(samples, [column])
+            samples.check_readable([column])
         assert message in str(caught.value)
         load_dataset(source)  # it knows no metric: a column of the user's own may have such a name
 

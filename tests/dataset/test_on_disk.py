@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset import open_dataset
 
 ROWS: list[dict[str, Any]] = [
     {"question": "one", "contexts": ["a", ""], "answer": "x\u2028y", "n": 1},
@@ -30,7 +30,7 @@ def test_each_sample_can_be_read_again_in_any_order(rows: list[dict[str, Any]], 
     assert [sample.index for sample in samples] == list(range(len(rows)))
     assert [sample.row for sample in samples[::-1]] == rows[::-1]
     assert (samples[-1].row, samples[1].columns["response"], list(samples[5:2])) == (rows[-1], "é", [])
-    assert row_names(samples) == list(dict.fromkeys(name for row in ROWS for name in row))
+    assert list(samples.names) == list(dict.fromkeys(name for row in ROWS for name in row))
     assert samples.present == {"user_input", "retrieved_contexts", "response", "reference"}
     with pytest.raises(IndexError):
         samples[len(rows)]

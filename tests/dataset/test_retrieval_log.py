@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, row_names
+from rag_evaluator.dataset import ALIASES, Sample, open_dataset
 from rag_evaluator.files import json_line
 from rag_evaluator.results import cells_of
 from tests.dataset.data_files import FILES, Row, columns_of, write_cells, write_csv, write_jsonl
@@ -95,14 +95,14 @@ def test_a_log_gives_a_row_for_each_question(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", LOGS)
 def test_a_log_that_was_written_is_read_back(case: str, tmp_path: Path) -> None:
-    samples = load_dataset(LOGS[case][0])
+    samples = open_dataset(LOGS[case][0])
     path = tmp_path / "scores.jsonl"
     path.write_bytes(b"".join(json_line({**sample.row, "faithfulness": 0.5}) for sample in samples))
     again = open_dataset(path)
     assert columns_of(again) == columns_of(samples)
     assert [sample.digest for sample in again] == [sample.digest for sample in samples]
     assert [{**sample.row, "faithfulness": 0.5} for sample in samples] == [sample.row for sample in again]
-    assert set(row_names(again)) == {*row_names(samples), "faithfulness"}
+    assert set(again.names) == {*samples.names, "faithfulness"}
 
 
 TEXT_LOG = [
@@ -130,10 +130,10 @@ def test_every_format_may_hold_a_log(name: str, write: Any, tmp_path: Path) -> N
 
 
 def test_a_log_of_cells_is_read_back_from_the_rows_and_cells_that_are_written(tmp_path: Path) -> None:
-    samples = list(open_dataset(write_csv(tmp_path / "log.csv", [*TEXT_LOG, line("o", "", "d"), line("o", "1", "-e")])))
+    samples = open_dataset(write_csv(tmp_path / "log.csv", [*TEXT_LOG, line("o", "", "d"), line("o", "1", "-e")]))
     path = tmp_path / "scores.jsonl"
     path.write_bytes(b"".join(json_line(sample.row) for sample in samples))
-    names = row_names(samples)
+    names = list(samples.names)
 
     class Scored:
         def __init__(self, sample: Sample) -> None:
@@ -193,9 +193,9 @@ def test_values_that_differ_are_an_error_with_both_lines_where_a_metric_needs_th
     samples = open_dataset(write_jsonl(tmp_path / "log.jsonl", rows))
     places = ("log.jsonl, line 1", "log.jsonl, line 4")
     [name] = first
-    check_columns(samples, {"m": ["retrieved_contexts"]}, "log")
+    samples.check_columns({"m": ["retrieved_contexts"]}, "log")
     with pytest.raises(DatasetError) as caught:
-        check_readable(samples, [canonical])
+        samples.check_readable([canonical])
     read_as = "" if name == canonical else f" (read as {canonical})"
     assert str(caught.value) == (
         f"{places[0]} and 2 more: column '{name}'{read_as}: expected the same value in all lines of a question, "
@@ -221,7 +221,7 @@ def test_a_score_that_is_none_gives_no_order_and_is_an_error_where_it_is_needed(
 def test_a_cell_that_python_wrote_is_refused_as_before(cell: str, tmp_path: Path) -> None:
     samples = open_dataset(write_csv(tmp_path / "log.csv", [line("q", "0.1", cell), line("q", "0.2", "b")]))
     with pytest.raises(DatasetError, match=r"log\.csv, row 2: column 'reference' "):
-        check_readable(samples, ALIASES)
+        samples.check_readable(ALIASES)
 
 
 def test_memory_does_not_grow_with_the_texts_of_a_log(tmp_path: Path) -> None:

@@ -164,5 +164,5 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:
     """`make run`, then a copy of `results/demo/report.html`, makes it anew."""
     page = (ROOT / "docs" / "sample-report.html").read_text(encoding="utf-8")
-    assert inline().style in page
-    assert inline().script in page
+    assert inline()["style"] in page
+    assert inline()["script"] in page

@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
+from rag_evaluator.dataset.contents import Samples
 from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
@@ -42,13 +43,13 @@ class Dataset:
 
     name: str
     path: Path | None
-    samples: Sequence[Sample]
+    samples: Samples
     mapping: Mapping[str, str]
 
     @cached_property
     def names(self) -> list[str]:
         """Every column of any row."""
-        return list(row_names(self.samples))
+        return list(self.samples.names)
 
     @cached_property
     def is_log(self) -> bool:

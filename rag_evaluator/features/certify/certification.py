@@ -152,7 +152,7 @@ def compared(
     kept: dict[str, KeptLabels] = {}
     tables_of, reporting = by_metric(tables), reporting_of(run.manifest)
     clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
-    units = [unit_of(sample, reporting) for sample in run.samples]
+    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
     details = run.records({(label.row, metric) for metric, table in tables_of.items() for label in table.labels})
     for metric, table in tables_of.items():
         labels = table.labels

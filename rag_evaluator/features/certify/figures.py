@@ -162,7 +162,8 @@ class Labelled:
     @cached_property
     def drawn(self) -> NDArray[np.bool_]:
         """Rows whose labels count; those of others may be read, but say nothing of all rows."""
-        return np.ones(len(self.scores), np.bool_) if self.draw is None else self.draw.drawn()
+        places = np.arange(len(self.scores))
+        return np.isin(places, places if self.draw is None else self.draw.rows)
 
     @property
     def chosen(self) -> Chosen:

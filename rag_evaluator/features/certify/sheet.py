@@ -165,10 +165,6 @@ class DrawRecord:
     def name(self) -> str:
         return short_digest(json.dumps(asdict(self), sort_keys=True))[:PLACES]
 
-    def drawn(self) -> NDArray[np.bool_]:
-        """Whether each row was drawn."""
-        return np.isin(np.arange(len(self.probabilities)), self.rows)
-
 
 def draw_path(results: Path, name: str) -> Path:
     return results / FOLDER / f"{name}.json"

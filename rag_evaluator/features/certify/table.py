@@ -117,12 +117,6 @@ def votes_of(labels: Iterable[Label]) -> dict[tuple[int, str], list[Label]]:
     return votes
 
 
-def vote(labels: Sequence[Label]) -> float | None:
-    """What most annotators say, 0 or 1; None where as many say 0 as 1."""
-    mean = sum(label.value for label in labels) / len(labels)
-    return None if mean == 0.5 else float(round(mean))
-
-
 @dataclass(frozen=True)
 class LabelTable:
     """The labels of one source.

@@ -5,16 +5,17 @@ A threshold of sentences never comes from labels of rows: a row may be rejected 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from rag_evaluator.features.certify.agreement import balanced, cross_fitted
 from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
-from rag_evaluator.features.certify.table import LabelTable, vote, votes_of
+from rag_evaluator.features.certify.table import LabelTable, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import reporting_of, unit_of
+from rag_evaluator.results.summary import cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabilities_of
 
 HALF = 0.5  # what counts without labels
@@ -64,13 +65,14 @@ def threshold_of(
     drawn = set(records if draw is None else draw.rows)
     probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines and row in drawn}
     counting = [
-        (row, probabilities[row][text], people)
+        (row, probabilities[row][text], round(mean))
         for (row, text), given in votes_of(table.labels).items()
-        if (people := vote(given)) is not None and text in probabilities.get(row, ())
+        if (mean := fmean(label.value for label in given)) != 0.5 and text in probabilities.get(row, ())
     ]
     values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
     weights = None if draw is None else [1 / draw.probabilities[row] for row, *_ in counting]
-    units = [unit_of(run.samples[row], reporting) for row, *_ in counting]
+    samples = (run.samples[row] for row, *_ in counting)
+    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in samples]
     if threshold := find_threshold(pairs_of(values, wanted, units, weights), level):
         signature = (run.manifest.get("signatures") or {}).get(metric, "")
         return {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import check_readable, open_dataset
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.checked import check_questions, optional_texts
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
@@ -130,7 +130,7 @@ def _row(question: str, output: Any) -> Row:
         if isinstance(output, BaseException):
             raise output
         [sample] = samples = open_dataset([{**output_row(output), "user_input": question}])
-        check_readable(samples, RETURNED)
+        samples.check_readable(RETURNED)
         returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
         if any(name in sample.row for name in accepted_names("response")):
             returned.setdefault("response", "")

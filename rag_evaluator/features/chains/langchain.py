@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.checked import CheckedRows, needed_columns
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.dataset.sample import RowChoice
@@ -75,10 +75,10 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         columns = self._evaluator.config.columns
         samples = open_dataset(rows, columns)
         needed = needed_columns(self._evaluator.metrics, samples)
-        check_readable(samples, {column for needs in needed.values() for column in needs})
+        samples.check_readable({column for needs in needed.values() for column in needs})
         named = {columns.get(name, name) for row in rows for name in row}
         absent = {name: [c for c in needs if named.isdisjoint(accepted_names(c))] for name, needs in needed.items()}
-        check_columns(samples, absent, "results")
+        samples.check_columns(absent, "results")
         with self._lock:
             made = self._evaluator.evaluate(CheckedRows(samples, RowChoice(len(samples)), rows)).scores
         scores: list[dict[str, Any]] = [{} for _ in rows]

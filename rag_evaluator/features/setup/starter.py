@@ -20,7 +20,6 @@ from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
@@ -122,7 +121,7 @@ def propose(
         find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
     others = [survey(path.expanduser(), columns or {}) for path in further]
     surveyed = _of_all(survey(data.expanduser(), columns or {}), others)
-    known = {name: None for each in (surveyed, *others) for name in row_names(each.samples)}
+    known = {name: None for each in (surveyed, *others) for name in each.samples.names}
     for column in columns or ():
         if column not in known:
             raise DatasetError(f"--columns: no row has a column '{column}'.{did_you_mean(column, known)}")
@@ -151,7 +150,7 @@ def propose(
 def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
     """The first file with the names of all, and what all have."""
     columns = {name: to for each in (*others, first) for name, to in each.columns.items()}
-    if any(ID not in row_names(each.samples) for each in (first, *others)):
+    if any(ID not in each.samples.names for each in (first, *others)):
         columns = {name: to for name, to in columns.items() if to != ID}
     present = [name for name in first.present if all(name in each.present for each in others)]
     return replace(first, columns=columns, present=present)

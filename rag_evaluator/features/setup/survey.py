@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.columns import ID, LISTS, TEXTS, ColumnNames, accepted_names, as_key, column_names
-from rag_evaluator.dataset.contents import samples_of
+from rag_evaluator.dataset.contents import Samples, samples_of
 from rag_evaluator.dataset.doubts import MOST, texts_in
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import READ
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
@@ -94,7 +92,7 @@ class Survey:
     names: Mapping[str, Sequence[str]]
     unused: Sequence[str]
     present: Sequence[str]
-    samples: Sequence[Sample]
+    samples: Samples
     is_all: bool
     is_log: bool
 
@@ -125,7 +123,7 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
     samples = samples_of(name, rows, names)
-    check_readable(samples, TEXTS)
+    samples.check_readable(TEXTS)
     is_log = names.is_log(names_in_file)
     names = names.of_log() if is_log else names
     present = {column for sample in samples for column in sample.columns}

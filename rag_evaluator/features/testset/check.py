@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
@@ -130,7 +129,7 @@ def _flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None) ->
 def check_stage(rows: CheckedRows, config: Config) -> TestsetCheck:
     """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
     asking = TaskJudge(TASK, config, owners=OWNERS)
-    check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
+    rows.whole.check_readable(READ)  # a column that is there and cannot be read is not taken for none
     units, whole = ([RowUnit(sample.index, sample) for sample in part] for part in (rows, rows.whole))
     plan = plan_of(TASK, STAGE, units, COLUMN, asking.signature(), config.chunk_size, digest_of(whole), rows.part)
     return TestsetCheck(units, plan, asking.about(TASK, len(units), rows.part), asking)

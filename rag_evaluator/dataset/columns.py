@@ -98,6 +98,7 @@ class ColumnNames:
         divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
         self.marks = {name: match[2] for name, match in divided.items()}
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
+        self._readable: dict[tuple[str, ...], list[str]] = {}
 
     def check(self, present: Collection[str], source_name: str) -> None:
         """DatasetError unless each name maps to a canonical column of its own, and one of these names is there.
@@ -146,8 +147,6 @@ class ColumnNames:
         an answer in another column: it may be what a retriever found.
         """
         names = self.read_from(canonical, record.row)
-        if not names:  # as of most columns
-            return []
         filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
         if canonical not in filled or canonical in self.mapping:
             return filled
@@ -162,7 +161,10 @@ class ColumnNames:
         """The sample of a row."""
         columns: dict[str, Any] = {}
         wrong: dict[str, str] = {}
-        for canonical in self.readers:
+        names = tuple(record.row)
+        if names not in self._readable:  # most rows have the same
+            self._readable[names] = [canonical for canonical in self.readers if self.read_from(canonical, names)]
+        for canonical in self._readable[names]:
             try:
                 value = self.value_of(canonical, record)
             except DatasetError as error:  # reported by `check_columns` where a metric needs the column

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,23 +136,33 @@ def column_of(side: Aligned, column: str) -> list[str | None]:
     return [next(iter(one), None) for one in by_key]
 
 
-Clusters = Sequence[str | None]  # the cluster of each key
+class Alignment(NamedTuple):
+    """Runs by the same keys.
+
+    Attributes:
+        on: the column that rows are matched on.
+        sides: the runs, the baseline first.
+        cluster: the column by which rows are put together, None: by none; `clusters`: of each key, as the first run
+            says it that has this column.
+        weights: how much each key counts: as much as its rows in the baseline; None if all count the same.
+        remarks: a sentence if the baseline does not name the column of clusters.
+    """
+
+    on: str
+    sides: Sequence[Aligned]
+    cluster: str | None
+    clusters: Sequence[str | None] | None
+    weights: Floats | None
+    remarks: Sequence[str]
 
 
-def align(
-    runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole: bool = False
-) -> tuple[str, Sequence[Aligned], str | None, Clusters | None, Floats | None, Sequence[str]]:
+def align(runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole: bool = False) -> Alignment:
     """The runs, the baseline first, by the keys of the baseline.
 
     Args:
         on: see `match`.
         cluster: a column; None takes that of the runs' configurations.
         whole: also by keys that no other run has.
-
-    Returns:
-        The column that rows are matched on; the runs; the column by which rows are put together, None: by none; the
-        clusters, as the first run says it that has this column; how much each key counts: as much as its rows in the
-        baseline, None if all count the same; a sentence if the baseline does not name the column of clusters.
 
     Raises `ResultsError` for a column that a run does not have, and if two runs name different clusters.
     """
@@ -180,7 +190,7 @@ def align(
         clusters = column_of(next(having, sides[0]), cluster)
     weights = np.array([len(sides[0].rows(place)) for place in range(len(keys))], np.float64)
     is_weighted = len(keys) > 0 and np.ptp(weights) > 0
-    return on, sides, cluster, clusters, weights if is_weighted else None, remarks
+    return Alignment(on, sides, cluster, clusters, weights if is_weighted else None, remarks)
 
 
 def _aligned(run: ScoredRows, places: Places, keys: Sequence[str]) -> Aligned:

@@ -192,3 +192,8 @@ def test_a_metric_that_would_be_scored_otherwise_is_refused(metrics: list[Any], 
 def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
     with pytest.raises(ConfigError, match="another than was given"):
         RAGEvaluator({"metrics": [Faithfulness(llm=JUDGE)]}, judge=OTHER)
+
+
+def test_what_is_no_configuration_is_refused() -> None:
+    with pytest.raises(ConfigError, match="received list"):
+        RAGEvaluator(["bleu"])  # type: ignore[arg-type]

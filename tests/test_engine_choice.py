@@ -119,3 +119,11 @@ def test_what_answers_depend_on_is_in_the_signature(key: str) -> None:
 
 def test_of_each_key_of_the_judge_it_is_known_whether_answers_depend_on_it() -> None:
     assert {*ANSWERS_DEPEND, *BY_OTHERS, *SAME_ANSWERS} == set(JudgeConfig.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("args", "value"),
+    [([], None), (["-tp=2"], "2"), (["--tensor_parallel_size", "2", "-tp", "4"], "4"), (["-tp"], None)],
+)
+def test_of_an_option_of_vllm_given_twice_the_last_counts(args: list[str], value: str | None) -> None:
+    assert JudgeConfig(vllm={"args": args}).vllm.option("--tensor-parallel-size", "-tp") == value

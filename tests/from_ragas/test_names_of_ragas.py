@@ -135,6 +135,10 @@ def test_models_and_the_name_of_the_scores_can_be_set_later() -> None:
     critic = ragas_metrics.AspectCritic("polite", "Is it polite?")
     critic.llm = metric.llm
     assert critic.llm is metric.llm
+    with pytest.raises(ConfigError):
+        critic.definition = "Is it long?"
+    with pytest.raises(ConfigError):
+        type("Own", (ragas_metrics.AspectCritic,), {})
 
 
 def test_columns_may_have_names_of_ones_own() -> None:

@@ -188,6 +188,13 @@ def test_a_fault_of_a_pack_is_named_with_its_file_key_and_place(
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
+def test_a_pack_that_is_no_json_is_named(packs: Path) -> None:
+    path = packs / "answer_relevancy_prompt_spanish.json"
+    path.write_text("{", "utf-8")
+    with pytest.raises(PromptError, match=f"{path.name}: not readable as JSON"):
+        load_prompts(["answer_relevancy"], "es", packs)
+
+
 def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
     path.write_text(path.read_text("utf-8"), encoding="utf-8-sig")

@@ -200,6 +200,11 @@ class TestOtherTasks:
         monkeypatch.setattr("rag_evaluator.judge.judge.Judge.from_config", lambda config, offline: judge)
         return judge
 
+    def test_a_limit_of_no_rows_is_refused(self, config: Path, capsys: Capture) -> None:
+        with pytest.raises(SystemExit):
+            main([str(config), "--limit", "0"])
+        assert "--limit: expected a whole number of 1 or more" in capsys.readouterr().err
+
     @pytest.mark.parametrize(("command", "flags", "first", "then"), COMMANDS, ids=[case[0] for case in COMMANDS])
     def test_a_limited_task_says_so_and_continues_with_all_rows(
         self,

@@ -99,6 +99,7 @@ def test_a_wrong_token_is_refused_even_with_the_right_header(inside: TestClient,
         ("127.0.0.1:123456", 403),
         ("evil.example/127.0.0.1", 403),
         (f"[::ffff:127.0.0.1]:{PORT}", 403),
+        (f"::1:{PORT}", 403),
         ("", 403),
     ],
 )

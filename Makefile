@@ -1,7 +1,8 @@
 # Everything starts here: `make run` needs python3 (3.11 or newer) and nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Not compiled: that is half the time of an installation, and Python compiles what is imported.
+INSTALL = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 # Two stamps: the program with its demo, and beside it what tests and documentation need.
 RUN := .venv/.setup-run
 SETUP := .venv/.setup-done

@@ -10,7 +10,7 @@ import ragas.metrics
 import ragas.metrics.collections as ragas_metrics
 from test_config import ROOT, Load, message
 
-from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
@@ -194,6 +194,16 @@ def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
         RAGEvaluator({"metrics": [Faithfulness(llm=JUDGE)]}, judge=OTHER)
 
 
-def test_what_is_no_configuration_is_refused() -> None:
-    with pytest.raises(ConfigError, match="received list"):
-        RAGEvaluator(["bleu"])  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: RAGEvaluator(["bleu"]), "received list"),  # type: ignore[arg-type]
+        (lambda: RAGEvaluator({"metrics": ["bleu"], "language": " "}), "language"),
+        (lambda: RAGEvaluator({"metrics": ["bleu"]}).run("results"), "'dataset' is missing"),
+        (lambda: compare("a", "b", effect=0), "effect is 0"),
+        (lambda: write_report(), "received none"),
+    ],
+)
+def test_what_is_not_given_is_named(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        call()

@@ -125,6 +125,8 @@ class Step:
     def visible(self, window: int | None, group: int, dtype: torch.dtype) -> "Seen":
         """What the tokens see of the tail of their own row, themselves at least, and of each prefix of which any sees.
 
+        Behind them the indices of all tokens that see a prefix, in the order of the prefixes; None: all see the same.
+
         Args:
             group: heads that share keys; their queries are put into one dimension.
 
@@ -134,7 +136,9 @@ class Step:
         key = window, group, dtype
         if key not in self._known:
             tails = [(view, self._of_tail(view, *key)) for view in self._views(dtype)]
-            self._known[key] = tails, list(self._of_prefixes(*key))
+            prefixes = list(self._of_prefixes(*key))
+            some = [seen.tokens for _, seen in prefixes if seen.tokens is not None]
+            self._known[key] = tails, prefixes, torch.cat(some) if some else None
         return self._known[key]
 
     def _views(self, dtype: torch.dtype) -> Iterator[View]:
@@ -193,7 +197,7 @@ class Step:
 
 
 ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of a GPU
-Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
+Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]], torch.Tensor | None]
 
 
 class TailCache:
@@ -469,16 +473,14 @@ def packed_attention(
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    of_tails, of_prefixes = step.visible(window, group, queries.dtype)
+    of_tails, of_prefixes, tokens = step.visible(window, group, queries.dtype)
     output, logsumexp = _to_tails(attend, grouped, tail, of_tails)
     if of_prefixes:
         parts = [_to_prefix(attend, grouped, prefix[layer], seen) for prefix, seen in of_prefixes]
         part = torch.cat([of for of, _ in parts]), torch.cat([of for _, of in parts])
-        some = [seen.tokens for _, seen in of_prefixes if seen.tokens is not None]
-        if not some:
+        if tokens is None:
             output, logsumexp = _merged((output, logsumexp), part)
         else:
-            tokens = torch.cat(some)
             both = _merged((output[tokens], logsumexp[tokens]), part)
             output = output.float().index_copy_(0, tokens, both[0])
             logsumexp = logsumexp.index_copy(0, tokens, both[1])

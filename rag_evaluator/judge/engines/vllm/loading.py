@@ -79,7 +79,7 @@ def check_arguments(config: JudgeConfig) -> None:
 
 def rank_of(adapter: AdapterFolder) -> int:
     """The least rank that vLLM takes and that is enough for all layers of an adapter; its own where none is."""
-    rank = max([adapter.settings["r"], *(adapter.settings.get("rank_pattern") or {}).values()])
+    rank = max([adapter.settings.get("r") or 0, *(adapter.settings.get("rank_pattern") or {}).values()])
     return next((each for each in RANKS if each >= rank), rank)
 
 

@@ -30,12 +30,12 @@ from rag_evaluator.models.ragas_library import BaseRagasEmbedding
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import MAIN_STAGE, MAIN_TASK
-from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.table import Table
+from rag_evaluator.run.stages import make_all, run_stage
+from rag_evaluator.run.table import MadeInMemory, Table
 from rag_evaluator.run.task import Plan, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory
+from rag_evaluator.tasks.evaluation import Evaluation, results_of
 from rag_evaluator.tasks.manifest import describe
 from rag_evaluator.tasks.question import shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
@@ -146,9 +146,10 @@ class RAGEvaluator:
         with shown(progress, "scores") as at:
             stage = self._checked(data)
             if folder is None:
-                return score_in_memory(stage, at)
-            table = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
-            return results_of(table)
+                table: Table | MadeInMemory = make_all(stage, at)
+            else:
+                table = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
+            return results_of(table, stage)
 
     def run(
         self,
@@ -212,7 +213,7 @@ class RAGEvaluator:
             about_metrics(self.metrics, self.config.thresholds),
             plan.part,
         )
-        return Evaluation(rows, self.metrics, plan, about, self.scorer)
+        return Evaluation(rows, self.metrics, plan, about, self.config.report, self.scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

@@ -9,32 +9,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, overload
+from typing import Any, NoReturn, overload
 
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
-from rag_evaluator.dataset.contents import Samples
+from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.sample import REASON, RowChoice, Sample
-from rag_evaluator.dataset.values import READ
+from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import file_digest, short_digest
 
 logger = logging.getLogger(__name__)
-
-
-class ReadsColumns(Protocol):
-    """A metric or a task, as far as it reads rows; see `Metric`."""
-
-    @property
-    def columns(self) -> Sequence[str]: ...
-    @property
-    def optional(self) -> Sequence[str]: ...
-    @property
-    def may_be_empty(self) -> Sequence[str]: ...
-    def needs(self, has: Callable[[str], bool]) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True)
@@ -111,13 +98,13 @@ def checked_rows(
     if unread := [name for name, column in mapping.items() if column in LISTS and name not in samples.names]:
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
     name = Path(source).name if isinstance(source, str | Path) else "data"
-    needed = needed_columns(readers, samples)
-    samples.check_columns(needed, name)
+    samples.check_columns(samples.needed_by(readers), name)
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
+    rows = CheckedRows(samples, choice_of(config, len(samples)), source, doubts_of(samples, config.columns))
     if are_scored:
-        check_custom_columns(config, readers, samples)
         _check_reporting(samples, config)
-    return CheckedRows(samples, choice_of(config, len(samples)), source, doubts_of(samples, config.columns))
+        _check_custom_columns(config, readers, samples)
+    return rows
 
 
 def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int]) -> CheckedRows:
@@ -135,23 +122,7 @@ def choice_of(config: Config, rows: int) -> RowChoice:
     return RowChoice.make(rows, config.limit, config.sample, config.sample_seed)
 
 
-def needed_columns(readers: Mapping[str, ReadsColumns], samples: Samples) -> dict[str, list[str]]:
-    """Metric or task -> the canonical columns in which some row must have something.
-
-    An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a reference
-    that `generate` could not write. Users' own metrics may read other columns, too.
-    """
-    is_tried = "reference" not in samples.present and REASON in samples.names
-    tried = {"reference"} if is_tried and any(row.row.get(REASON) for row in samples) else set()
-    needed = {}
-    for name, reader in readers.items():
-        allowed = (samples.empty - samples.present).intersection(reader.may_be_empty) | tried
-        columns = reader.needs({*samples.present, *allowed}.__contains__)
-        needed[name] = [column for column in columns if column in READ and column not in allowed]
-    return needed
-
-
-def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Samples) -> None:
+def _check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Samples) -> None:
     """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
     names = samples.names
     for name, reader in readers.items():

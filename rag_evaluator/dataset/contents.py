@@ -1,13 +1,27 @@
 """`Samples`: the samples of a dataset, what they hold, and whether that is what is needed."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.on_disk import OnDisk
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.retrieval_log import rows_of_log
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import REASON, Sample
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import DatasetError
+
+
+class ReadsColumns(Protocol):
+    """A metric or a task, as far as it reads rows; see `Metric`."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+    @property
+    def optional(self) -> Sequence[str]: ...
+    @property
+    def may_be_empty(self) -> Sequence[str]: ...
+    def needs(self, has: Callable[[str], bool]) -> Sequence[str]: ...
 
 
 class Samples(OnDisk[Sample]):
@@ -33,6 +47,21 @@ class Samples(OnDisk[Sample]):
         self.empty.update(column for column, value in sample.columns.items() if value == [])
         self.wrong |= {column: reason for column, reason in sample.wrong.items() if column not in self.wrong}
         return sample
+
+    def needed_by(self, readers: Mapping[str, ReadsColumns]) -> dict[str, list[str]]:
+        """Metric or task -> the canonical columns in which some row must have something.
+
+        An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a
+        reference that `generate` could not write. Users' own metrics may read other columns, too.
+        """
+        is_tried = "reference" not in self.present and REASON in self.names
+        tried = {"reference"} if is_tried and any(sample.row.get(REASON) for sample in self) else set()
+        needed = {}
+        for name, reader in readers.items():
+            allowed = (self.empty - self.present).intersection(reader.may_be_empty) | tried
+            columns = reader.needs({*self.present, *allowed}.__contains__)
+            needed[name] = [column for column in columns if column in READ and column not in allowed]
+        return needed
 
     def check_readable(self, columns: Collection[str]) -> None:
         """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""

@@ -14,14 +14,14 @@ __getattr__, __dir__, __all__ = facade(
         "judgement": (
             "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of numbers_of tone_of verdicts_of"
         ),
-        "manifest": "judge_of",
+        "manifest": "REPORTED_BY judge_of",
         "overview": "Grid WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
         "rows": "LABELS Score cells_of",
         "run": "Run",
         "run_conclusion": "conclude_run",
-        "summary": "REPORTED_BY Remark figures thought_figures",
+        "summary": "Remark figures thought_figures",
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "FILES",

@@ -12,13 +12,10 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
-from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
-REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
-"""Keys of the configuration that are no part of a run's identity."""
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 
 
@@ -58,17 +55,6 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
         },
         stages={name: row["stage"] for name, row in metrics.items()},
     )
-
-
-def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with what another one says of how results are reported."""
-    keys = {key: value for key, value in config_of(other).items() if key in REPORTED_BY}
-    return {**manifest, "config": {**config_of(manifest), **keys}, "metrics": other.get("metrics", {})}
-
-
-def is_reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two manifests say the same of how results are reported."""
-    return all(manifest.get(key) == part for key, part in reported_as(manifest, other).items())
 
 
 def cluster_of(sample: Sample, reporting: Reporting) -> str | None:

@@ -20,7 +20,7 @@ from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, Key, place_of, read_manifest
 from rag_evaluator.run.merge import merge_once
 from rag_evaluator.run.status import is_complete
-from rag_evaluator.run.table import Stage, Table, Work
+from rag_evaluator.run.table import MadeInMemory, Stage, Table, Work
 from rag_evaluator.run.task import Cell, Place, Record, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
@@ -247,8 +247,8 @@ def _make(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progre
         raise StopSignal(stop.asked)
 
 
-def make_all(stage: Stage, progress: Progress) -> tuple[dict[Place, Record], Mapping[str, Any]]:
-    """Make all cells of a stage in memory, without a journal; the records, and how the work was done."""
+def make_all(stage: Stage, progress: Progress) -> MadeInMemory:
+    """Make all cells of a stage in memory, without a journal."""
     records: dict[Place, Record] = {}
 
     def done(cell: Cell, record: Record) -> None:
@@ -263,7 +263,7 @@ def make_all(stage: Stage, progress: Progress) -> tuple[dict[Place, Record], Map
             return made.about
 
     progress(0, stage.plan.cells)
-    return records, run(work())
+    return MadeInMemory(stage.plan, stage.about, stage.units, [run(work())], records)
 
 
 async def work_all(

@@ -10,7 +10,7 @@ from typing import Any
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.run.journal import Journal, Key
-from rag_evaluator.run.task import Cell, Plan, Record
+from rag_evaluator.run.task import Cell, Place, Plan, Record
 
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
@@ -100,6 +100,11 @@ class Table:
         self.plan, self.about = journal.plan, journal.about
 
     @property
+    def engines(self) -> Sequence[Mapping[str, Any]]:
+        """How the work of each process was done, see `Work.about`."""
+        return [note.engine for note in self.journal.notes().values()]
+
+    @property
     def marks(self) -> frozenset[str]:
         """What any of its records is marked with."""
         footers = map(self.journal.read_footer, range(self.plan.chunks))
@@ -136,3 +141,19 @@ class Table:
         return ResultsError(
             f"{path}: does not hold its {noun}: {what}. Remove it, and the same command makes it again."
         )
+
+
+@dataclass(frozen=True)
+class MadeInMemory:
+    """The finished cells of a stage without a journal, as `Table` gives those of one: `records` by their places."""
+
+    plan: Plan
+    about: Mapping[str, Any]
+    units: Sequence[Any]
+    engines: Sequence[Mapping[str, Any]]
+    records: Mapping[Place, Record]
+
+    def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
+        repeats = [(column, self.plan.repeats_of(column)) for column in self.plan.columns]
+        for unit in self.units:
+            yield unit, {column: [self.records[unit.index, column, n] for n in numbers] for column, numbers in repeats}

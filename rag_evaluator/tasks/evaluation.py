@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +11,16 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
-from rag_evaluator.files.progress import Progress
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.results.manifest import config_of
+from rag_evaluator.results.manifest import REPORTED_BY, config_of, is_reported_as, reported_as
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import FILES, write_table
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.stages import make_all
-from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.table import Answers, MadeInMemory, Stage, Table, Work
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
@@ -39,6 +36,7 @@ class Evaluation(Stage):
         metrics: the chosen rows of `METRICS`.
         plan: as all workers have it.
         about: what `manifest.json` of the results says.
+        report: whether a report is written, too.
         load: loads the models; None where nothing is left to be scored.
     """
 
@@ -48,11 +46,12 @@ class Evaluation(Stage):
         metrics: Mapping[str, Metric],
         plan: Plan,
         about: Mapping[str, Any],
+        report: bool,
         load: "Callable[[], Scorer] | None" = None,
     ) -> None:
         self.units: CheckedRows = rows
         self.metrics, self.plan, self.about, self._load = metrics, plan, about, load
-        self.files = [*FILES, REPORT] if about.get("config", {}).get("report") else list(FILES)
+        self.files = [*FILES, REPORT] if report else list(FILES)
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
@@ -84,7 +83,7 @@ class Evaluation(Stage):
 
     def write(self, table: Table, folder: Path) -> None:
         scored = ScoredTable(table, self)
-        write_table(Heading(scored.columns(), scored.metrics, scored.manifest), scored, folder)
+        write_table(Heading(scored.columns(table.marks), scored.metrics, scored.manifest), scored, folder)
         if REPORT in self.files and not write_own_report(folder):
             self.files = list(FILES)
 
@@ -105,17 +104,15 @@ def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) ->
 class ScoredTable:
     """The finished cells of an evaluation as the writers take them: row by row, none kept."""
 
-    def __init__(self, table: Table, stage: Stage) -> None:
-        self.table, self.stage = table, stage
+    def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
+        self.table, self.rows = table, stage.units
         self.metrics = list(table.plan.columns)
-        engines = (note.engine for note in table.journal.notes().values())
-        self.manifest = with_engines(reported_as(table.about, stage.about), engines)
+        self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
 
-    def columns(self) -> list[str]:
+    def columns(self, marks: Collection[str]) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
-        rows: Any = self.stage.units  # `CheckedRows`
-        input_columns = rows.whole.names
-        dropped = DROPPED in self.table.marks or DROPPED in input_columns
+        input_columns = self.rows.whole.names
+        dropped = DROPPED in marks or DROPPED in input_columns
         last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
         return [column for column in input_columns if column not in last] + list(last)
 
@@ -138,7 +135,8 @@ def of_journal(journal: Journal) -> Evaluation:
             f"{UPDATE}."
         )
     metrics = chosen_metrics(make_config(config))
-    return Evaluation(rows, metrics, journal.plan, _about(journal, metrics))
+    about = _about(journal, metrics)
+    return Evaluation(rows, metrics, journal.plan, about, bool(about["config"].get("report")))
 
 
 def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
@@ -159,27 +157,15 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
     return {**about, "judge_paths": [json.loads(way) for way in ways]} if ways else dict(about)
 
 
-def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
-    """Score all rows, and keep the scores in no journal."""
-    records, engine = make_all(stage, progress)
-    scores = {
-        name: [
-            to_score([records[sample.index, name, repeat] for repeat in stage.plan.repeats_of(name)])
-            for sample in stage.units
-        ]
-        for name in stage.plan.columns
-    }
-    return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
-
-
-def results_of(table: Table) -> Results:
-    """The results of a finished run, whose judgements stay on disk until they are asked for."""
-    rows = ScoredTable(table, table.stage)
+def results_of(table: Table | MadeInMemory, stage: Evaluation) -> Results:
+    """The results of a finished run; judgements that are on disk stay there until they are asked for."""
+    rows, on_disk = ScoredTable(table, stage), isinstance(table, Table)
     scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}
     for row in rows:
         for name, score in row.scores.items():
-            scores[name].append(score.without_judgements())
-    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows.__iter__)
+            scores[name].append(score.without_judgements() if on_disk else score)
+    judged = rows.__iter__ if on_disk else None
+    return Results(stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, judged)
 
 
 def to_record(score: Score) -> Record:

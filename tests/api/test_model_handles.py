@@ -81,7 +81,8 @@ def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folde
     pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
     judge = ChatHuggingFace(llm=pipeline)
     evaluator: Any = RAGEvaluator({"metrics": ["context_relevance"], "judge": SMALL}, judge=judge)
-    assert not evaluator.evaluate([ROW]).scores["context_relevance"][0].missing
+    [score] = evaluator.evaluate([ROW]).scores["context_relevance"]
+    assert score.judgements and not score.missing
     assert evaluator.llm.pipeline is pipeline
 
 

@@ -8,7 +8,7 @@ from langchain_core.runnables import Runnable
 
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.checked import CheckedRows, needed_columns
+from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import DatasetError
@@ -74,7 +74,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         """`<metric>_score` of each row, and `<metric>_reason` where it is missing: a retriever may find nothing."""
         columns = self._evaluator.config.columns
         samples = open_dataset(rows, columns)
-        needed = needed_columns(self._evaluator.metrics, samples)
+        needed = samples.needed_by(self._evaluator.metrics)
         samples.check_readable({column for needs in needed.values() for column in needs})
         named = {columns.get(name, name) for row in rows for name in row}
         absent = {name: [c for c in needs if named.isdisjoint(accepted_names(c))] for name, needs in needed.items()}

@@ -46,8 +46,8 @@ class CheckedRows(Sequence[Sample]):
         doubts: sentences, see `doubts_of`.
     """
 
-    def __init__(self, whole: Samples, choice: RowChoice, source: Any, doubts: Iterable[str] = ()) -> None:
-        self.whole, self.choice, self.source, self.doubts = whole, choice, source, tuple(doubts)
+    def __init__(self, whole: Samples, choice: RowChoice, source: Any, doubts: Sequence[str] = ()) -> None:
+        self.whole, self.choice, self.source, self.doubts = whole, choice, source, doubts
 
     def __len__(self) -> int:
         return len(self.choice.places)
@@ -100,7 +100,8 @@ def checked_rows(
     name = Path(source).name if isinstance(source, str | Path) else "data"
     samples.check_columns(samples.needed_by(readers), name)
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
-    rows = CheckedRows(samples, choice_of(config, len(samples)), source, doubts_of(samples, config.columns))
+    doubts = tuple(doubts_of(samples, config.columns))
+    rows = CheckedRows(samples, choice_of(config, len(samples)), source, doubts)
     if are_scored:
         _check_reporting(samples, config)
         _check_custom_columns(config, readers, samples)

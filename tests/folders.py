@@ -22,10 +22,15 @@ def results_of(config: Path) -> Path:
     return config.parent / "results" / "run"
 
 
-def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+def run_command(*arguments: object) -> None:
+    """Run a command, which must exit with 0."""
+    assert main(list(map(str, arguments))) == 0
+
+
+def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
     """What a command prints; it must exit with a code and without a traceback."""
     capsys.readouterr()
-    assert main(list(arguments)) == code
+    assert main(list(map(str, arguments))) == code
     both = "".join(capsys.readouterr())
     assert "Traceback" not in both
     return both

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from folders import run_command
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.results import FORMAT, standing, with_labels
@@ -70,17 +71,17 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     config = tmp_path / "config.yaml"
     config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
-    assert main([str(config)]) == 0
-    assert main(["certify", str(tmp_path / "results" / "run"), "--label", "exact_match=human"]) == 0
+    run_command(config)
+    run_command("certify", tmp_path / "results" / "run", "--label", "exact_match=human")
     capsys.readouterr()
     named = ["--set", "certificate=results/run/certificate.json"]
-    assert main([str(config), *named]) == 0
+    run_command(config, *named)
     shown = capsys.readouterr().out
     assert "exact_match: certified on these rows: useful" in shown
     assert "exact_match: mean label 0.50 [" in shown
     assert "was complete already" in shown
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
-    assert main([str(config), *named, "--update"]) == 0
+    run_command(config, *named, "--update")
     assert "exact_match: certified on other data" in capsys.readouterr().out
     assert main([str(config), "--set", "certificate=nowhere.json"]) == 2
     assert "'certificate'" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def test_what_every_worker_refuses_is_not_submitted(
 ) -> None:
     settings, rows, words, expected = REFUSED[case]
     config = write_config(tmp_path, rows, settings or "metrics: [exact_match]")
-    assert expected in printed(capsys, 2, "submit", str(config), "--workers", "2", *words)
+    assert expected in printed(capsys, 2, "submit", config, "--workers", "2", *words)
     assert not sent.exists()
 
 
@@ -47,4 +47,4 @@ def test_a_folder_above_models_is_refused_without_reading_them(
     (tmp_path / "models" / "one").mkdir(parents=True)
     rows = [{**row, "user_input": "Where?", "retrieved_contexts": ["In Tesk."]} for row in ROWS]
     config = write_config(tmp_path, rows, JUDGED.format(tmp_path / "models"))
-    assert "is not a model folder: it has no config.json" in printed(capsys, 2, str(config))
+    assert "is not a model folder: it has no config.json" in printed(capsys, 2, config)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from folders import run_command
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator.cli.main import main
@@ -19,7 +20,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture) -> None:
-    assert main(["certify", str(run), "--label", "exact_match=human", "--threshold", "exact_match=0.5"]) == 0
+    run_command("certify", run, "--label", "exact_match=human", "--threshold", "exact_match=0.5")
     shown = capsys.readouterr().out
     assert "0.93 [" in shown
     first, following, *_ = shown.splitlines()
@@ -36,7 +37,7 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
 
 def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys: Capture) -> None:
     out = ["--json", "--out", str(tmp_path / "c.json")]
-    assert main(["certify", str(run), "--label", "exact_match=human", *out]) == 0
+    run_command("certify", run, "--label", "exact_match=human", *out)
     found = json.loads(capsys.readouterr().out)
     assert found["metrics"]["exact_match"]["compared"] == 40
     assert found["disagreements"][0]["row"] == 0

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from folders import run_command
 
 from rag_evaluator import METRICS
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.features.setup import LISTS
 
@@ -15,10 +15,10 @@ NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 
 @pytest.mark.parametrize("kind", LISTS)
 def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", kind, "--json"]) == 0
+    run_command("list", kind, "--json")
     listed = json.loads(capsys.readouterr().out)
     assert {row["name"] for row in listed} == set(NAMES[kind])
-    assert main(["list", kind]) == 0
+    run_command("list", kind)
     table = capsys.readouterr().out
     assert all(name in table for name in NAMES[kind])
 

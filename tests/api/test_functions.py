@@ -5,7 +5,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from folders import run_command, write_config
+from folders import error_of, run_command, write_config
 
 from rag_evaluator import (
     ConfigError,
@@ -414,8 +414,8 @@ def test_grades_that_do_not_belong_to_the_contexts_are_refused(
 
 @pytest.mark.parametrize("command", ["sort", "generate"])
 def test_rows_without_contexts_at_all_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, write_project("demo", [{"question": "Where?"}])]) == 2
-    assert f"expected the column 'retrieved_contexts', which {command} needs" in capsys.readouterr().err
+    error = error_of(capsys, command, write_project("demo", [{"question": "Where?"}]))
+    assert f"expected the column 'retrieved_contexts', which {command} needs" in error
 
 
 def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from folders import run_command
+from folders import contents_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator import evaluator as evaluating
@@ -156,12 +156,11 @@ def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, A
     changed = {name for name, (content, _) in second.items() if content != first[name][0]}
     assert changed - {"report.html"} == ({"manifest.json"} if list(keys) == ["require"] else REWRITTEN)
     judged(tmp_path, judge, **keys)
+    wanted = contents_of(results.iterdir())
     assert files_of(results) == second, "started again with the same values it writes nothing"
     shutil.rmtree(results)
     judged(tmp_path, judge, **keys)
-    assert {name: content for name, (content, _) in files_of(results).items()} == {
-        name: content for name, (content, _) in second.items()
-    }, "as if it had been reported so from the start"
+    assert contents_of(results.iterdir()) == wanted, "as if it had been reported so from the start"
 
 
 @pytest.mark.parametrize("keys", OTHERS, ids=str)
@@ -171,9 +170,9 @@ def test_a_merge_keeps_what_was_reported_last(keys: dict[str, Any], tmp_path: Pa
     run_command(write(tmp_path, yaml.safe_dump({"group_by": "some", "ci_level": 0.8}), yaml.safe_dump(head)))
     run_command(write(tmp_path, yaml.safe_dump(keys), yaml.safe_dump(head)))
     results = tmp_path / "results" / "run"
-    wanted = {name: content for name, (content, _) in files_of(results).items()}
+    wanted = contents_of(results.iterdir())
     run_command("merge", results)
-    assert {name: content for name, (content, _) in files_of(results).items()} == wanted
+    assert contents_of(results.iterdir()) == wanted
 
 
 def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,9 +220,7 @@ def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, 
 def test_a_failed_requirement_is_printed_and_only_the_gate_fails(tmp_path: Path, capsys: Capture) -> None:
     path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
     for _ in "ab":  # the second finds a finished run
-        run_command(path)
-        assert "requirement failed: exact_match >= 0.9: 0.67 [" in capsys.readouterr().out
+        assert "requirement failed: exact_match >= 0.9: 0.67 [" in output_of(capsys, path)
     assert main(["gate", str(results)]) == 1
-    run_command(path, "--set", "require=[exact_match >= 0.1]")
-    assert "requirement failed" not in capsys.readouterr().out
+    assert "requirement failed" not in output_of(capsys, path, "--set", "require=[exact_match >= 0.1]")
     run_command("gate", results)

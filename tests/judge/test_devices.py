@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from folders import run_command
+from folders import output_of, run_command
 from test_judge import Note
 from test_models import ROW
 from tiny_models import Tiny
@@ -225,8 +225,7 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
     assert [worker.note.engine["path"] for worker in stage.workers] == [way]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert [judged["path"] for judged in manifest["judge_paths"]] == [way]
-    run_command("status", tmp_path / "out")
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(output_of(capsys, "status", tmp_path / "out").split())
     slow = "padded batches (about 4 times the CPU time of packed ones): its forward pass takes no position_ids; `engine"
     assert (slow in printed) == ("engine: vllm" in printed) == (way == "plain")
 

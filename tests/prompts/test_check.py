@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import run_command
+from folders import error_of, output_of, run_command
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES, find_language, sentences
@@ -201,8 +201,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(tmp_path: Path, c
         shutil.copy(path, tmp_path)
         shutil.copy(path, tmp_path / path.name.replace("hindi", "nepali"))  # of which the package has none
     assert main(["prompts", "check", str(tmp_path)]) == 2
-    run_command("prompts", "check", tmp_path, "--language", "hi", "--metrics", "LLMContextRecall", "sort")
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "prompts", "check", tmp_path, "--language", "hi", "--metrics", "LLMContextRecall", "sort")
     for language, good in (("nepali", "0 of 49"), ("hindi", "49 of 49"), ("hi", "3 of 3")):
         assert f"{language}: {good} packs are complete" in shown
     assert shown.count(": missing: ") == 46
@@ -220,8 +219,7 @@ def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
 
 
 def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["prompts", "check", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no prompt packs. ")
+    assert error_of(capsys, "prompts", "check", tmp_path).startswith(f"error: {tmp_path}: no prompt packs. ")
 
 
 @pytest.mark.parametrize(
@@ -302,11 +300,10 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
     assert main(["prompts", "check", str(folder), "--language", "spanish"]) == 2
     assert str(changed) in (printed := capsys.readouterr().out)
     assert "no such file" not in printed
-    run_command("prompts", "export", folder, "--language", "spanish")
-    assert f"{len(packs) - 1} packs in spanish written to {folder}/, 1 were there" in capsys.readouterr().out
+    shown = output_of(capsys, "prompts", "export", folder, "--language", "spanish")
+    assert f"{len(packs) - 1} packs in spanish written to {folder}/, 1 were there" in shown
     assert changed.read_text() == "{}"
-    assert main(["prompts", "export", str(folder), "--language", "catalan"]) == 2
-    assert "no packs come with the program" in capsys.readouterr().err
+    assert "no packs come with the program" in error_of(capsys, "prompts", "export", folder, "--language", "catalan")
 
 
 @pytest.mark.parametrize("name", ["answer_acuracy_judge1_prompt_spanish", "answer_accuracy_judge1_prompt_es"])

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
-from folders import printed, results_of, run_command, write_config
+from folders import contents_of, output_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -303,11 +303,11 @@ def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half_done(config)
-    before = {path.name: path.read_bytes() for path in parts_of(config).iterdir()}
+    before = contents_of(parts_of(config).iterdir())
     other = write_config(tmp_path / "other", make_rows(40), "metrics: [bleu_score, chrf_score]\nchunk_size: 4")
     told = printed(capsys, 2, other, "--set", f"output_dir={config.parent / 'results'}")
     assert "Changed: metrics: bleu_score, exact_match before, bleu_score, chrf_score now" in told
-    assert {path.name: path.read_bytes() for path in parts_of(config).iterdir()} == before
+    assert contents_of(parts_of(config).iterdir()) == before
     run_command(config)
 
 
@@ -474,17 +474,13 @@ def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[
 
 def test_status_tells_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
-    capsys.readouterr()
-    run_command("status", results_of(config))
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "status", results_of(config))
     assert "chunks 6/10, scores 48/80 (60.0 %)" in shown
     assert "missing: 000006, 000007, 000008, 000009" in shown
     assert "nobody works" in shown
     assert "results not written yet" in shown
     run_command(config)
-    capsys.readouterr()
-    run_command("status", results_of(config))
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "status", results_of(config))
     assert "chunks 10/10, scores 80/80 (100.0 %)" in shown
     assert "results written" in shown
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if "finished" in line]

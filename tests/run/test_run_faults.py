@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
-from folders import printed, results_of, run_command, write_config
+from folders import contents_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -90,10 +90,10 @@ class TestStartingOver:
         text = f"metrics: [context_relevance]\njudge: {{model: {model}, max_new_tokens: 32}}"
         config = write_config(tmp_path, rows_of(2), text)
         run_command(config)
-        before = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        before = contents_of(results_of(config).rglob("*"))
         (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
         printed(capsys, 2, config, "--fresh", "--set", "judge.chat_template=broken.jinja")
-        after = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        after = contents_of(results_of(config).rglob("*"))
         assert before.items() <= after.items()
         assert "was complete already" in printed(capsys, 0, config)
 
@@ -101,7 +101,7 @@ class TestStartingOver:
         self, config: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run_command(config)
-        before = {path: path.read_bytes() for path in journal_files(config, "parts")}
+        before = contents_of(journal_files(config, "parts"))
 
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
@@ -109,14 +109,14 @@ class TestStartingOver:
         with monkeypatch.context() as patch:
             patch.setattr("rag_evaluator.evaluator.RAGEvaluator.scorer", stop)
             assert main([str(config), "--fresh"]) == 130
-        assert {path: path.read_bytes() for path in journal_files(config, "parts")} == before
+        assert contents_of(journal_files(config, "parts")) == before
 
     def test_fresh_makes_every_score_again(self, config: Path) -> None:
         run_command(config)
-        before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+        before = contents_of(results_of(config).iterdir())
         made = {path.stat().st_mtime_ns for path in journal_files(config, "parts")}
         run_command(config, "--fresh")
-        assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
+        assert contents_of(results_of(config).iterdir()) == before
         parts = journal_files(config, "parts")
         assert len(parts) == 3
         assert not made & {path.stat().st_mtime_ns for path in parts}  # a file system may give an inode anew
@@ -219,12 +219,12 @@ def test_a_part_that_was_deleted_after_the_merge_is_made_again(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_command(config)
-    before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+    before = contents_of(results_of(config).iterdir())
     journal_files(config, "parts")[1].unlink()
     assert "The command that began the run makes them." in printed(capsys, 75, "merge", results_of(config))
     assert "written to" in printed(capsys, 0, config)
     assert len(journal_files(config, "parts")) == 3
-    assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
+    assert contents_of(results_of(config).iterdir()) == before
     printed(capsys, 0, "merge", results_of(config))
 
 

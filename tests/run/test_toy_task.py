@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import run_command
+from folders import output_of
 
 from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
@@ -97,15 +97,13 @@ def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
     before = {path: path.stat().st_ino for path in place.glob("*.jsonl")}
     assert 2 <= len(before) < 8
     assert main(["merge", str(folder)]) == 75
-    run_command("status", folder)
-    assert "gone without a word (killed?)" in capsys.readouterr().out
+    assert "gone without a word (killed?)" in output_of(capsys, "status", folder)
     with start(folder, "0/2", 0.0) as first, start(folder, "1/2", 0.0) as second:
         assert (first.wait(), second.wait()) == (0, 0)
     assert {path: path.stat().st_ino for path in before} == before  # nothing was made again
     assert json.loads((folder / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]
     (folder / "squares.json").unlink()
-    run_command("merge", folder)
-    assert "40 numbers from 8 chunks written" in capsys.readouterr().out
+    assert "40 numbers from 8 chunks written" in output_of(capsys, "merge", folder)
     assert (folder / "squares.json").is_file()
 
 

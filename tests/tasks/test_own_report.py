@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import results_of, run_command, write_config
+from folders import error_of, output_of, results_of, run_command, write_config
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
@@ -100,8 +100,7 @@ def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
 def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: Capture) -> None:
     report_of(config).parent.mkdir(parents=True)
     report_of(config).write_text("mine", "utf-8")
-    assert main([str(config)]) == 2
-    assert "holds report.html, which this program did not write" in capsys.readouterr().err
+    assert "holds report.html, which this program did not write" in error_of(capsys, config)
     assert report_of(config).read_text("utf-8") == "mine"
 
 
@@ -112,6 +111,4 @@ def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(config: P
     labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), "utf-8")
     certify(folder, labels)
     assert report_of(config).stat().st_mtime_ns > before
-    capsys.readouterr()
-    run_command(config)
-    assert "report.html" not in capsys.readouterr().out, "the run says that its report was changed"
+    assert "report.html" not in output_of(capsys, config), "the run says that its report was changed"

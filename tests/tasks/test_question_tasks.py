@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
-from folders import results_of, run_command, write_config
+from folders import error_of, output_of, results_of, run_command, write_config
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import journals_in
@@ -77,9 +77,7 @@ def test_status_and_merge_know_sort_and_generate(
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 4)
     main([command, str(config)])
-    capsys.readouterr()
-    run_command("status", results_of(config))
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "status", results_of(config))
     assert f"{command}: chunks 1/1, questions 4/4 (100.0 %)" in shown
     assert "results written" in shown
     before = {name: (results_of(config) / name).read_bytes() for name in FILES[command]}
@@ -106,11 +104,9 @@ def test_changed_settings_are_refused_and_updated_without_asking_anything_again(
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 3)
     run_command("sort", config)
-    assert main(["sort", str(config), "--set", "sort.k=2"]) == 2
-    assert "Changed: order: k 10 before, 2 now" in capsys.readouterr().err
-    run_command("sort", config, "--set", "sort.k=2", "--update")
-    assert "of them 0 now" in capsys.readouterr().out
+    assert "Changed: order: k 10 before, 2 now" in error_of(capsys, "sort", config, "--set", "sort.k=2")
+    assert "of them 0 now" in output_of(capsys, "sort", config, "--set", "sort.k=2", "--update")
     rows = json.loads((results_of(config) / "sorted_indices.json").read_text(encoding="utf-8"))
     assert [row["k"] for row in rows] == [2, 2, 2]
-    run_command("sort", config, "--set", "sort.k=2")
-    assert "was complete already: nothing was scored or written" in capsys.readouterr().out
+    shown = output_of(capsys, "sort", config, "--set", "sort.k=2")
+    assert "was complete already: nothing was scored or written" in shown

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from folders import run_command
+from folders import contents_of, run_command
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run
 
 from rag_evaluator import (
@@ -129,10 +129,10 @@ FAULTS: dict[str, tuple[list[str], str]] = {
 def test_a_faulty_table_is_refused_with_its_line_and_nothing_is_written(
     run: Path, tmp_path: Path, lines: list[str], said: str
 ) -> None:
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    before = contents_of(run.rglob("*"))
     with pytest.raises((DatasetError, ResultsError), match=said):
         certify(run, write_csv(tmp_path / "l.csv", lines))
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert contents_of(run.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

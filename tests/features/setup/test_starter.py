@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from folders import run_command
+from folders import output_of
 
 from rag_evaluator import (
     ConfigError,
@@ -337,8 +337,7 @@ def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_an
     proposal = proposed(path)
     assert proposal.metrics == metrics
     assert load_config(tmp_path / "config.yaml").retrieval.match == match
-    run_command("check", tmp_path / "config.yaml")
-    assert "ready to run" in capsys.readouterr().out
+    assert "ready to run" in output_of(capsys, "check", tmp_path / "config.yaml")
     results = RAGEvaluator(tmp_path / "config.yaml").evaluate()
     assert list(results.scores) == metrics
     assert not any(score.missing for scores in results.scores.values() for score in scores)

@@ -14,7 +14,7 @@ import openai
 import psutil
 import pytest
 from fake_server import CUT, SLOW, Fake, Verdict, ask, configuration, judge_of, serve, shortest, status
-from folders import run_command
+from folders import error_of, run_command
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import (
@@ -127,8 +127,7 @@ def test_a_missing_server_is_bad_input_and_nothing_is_written(
     tmp_path: Path, rows: Rows, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = configuration(tmp_path, rows, {"engine": "server", "url": "http://127.0.0.1:9/v1"})
-    assert main([str(config)]) == 2
-    message = capsys.readouterr().err
+    message = error_of(capsys, config)
     assert message.count("judge.url") == 1 and "127.0.0.1:9" in message and "Start one" in message
     assert not (tmp_path / "results" / "r" / "scores.jsonl").exists()
 

@@ -201,7 +201,8 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(tmp_path: Path, c
         shutil.copy(path, tmp_path)
         shutil.copy(path, tmp_path / path.name.replace("hindi", "nepali"))  # of which the package has none
     assert main(["prompts", "check", str(tmp_path)]) == 2
-    shown = output_of(capsys, "prompts", "check", tmp_path, "--language", "hi", "--metrics", "LLMContextRecall", "sort")
+    run_command("prompts", "check", tmp_path, "--language", "hi", "--metrics", "LLMContextRecall", "sort")
+    shown = capsys.readouterr().out
     for language, good in (("nepali", "0 of 49"), ("hindi", "49 of 49"), ("hi", "3 of 3")):
         assert f"{language}: {good} packs are complete" in shown
     assert shown.count(": missing: ") == 46

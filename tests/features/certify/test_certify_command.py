@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from folders import error_of, output_of
-from labelled_runs import exact_rows, exact_run
+from labelled_runs import exact_rows, exact_run, graded_run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -30,6 +30,17 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
     assert f"written to {run / 'certificate.json'}" in shown
     assert "\x1b" not in shown
+
+
+def test_grades_of_two_annotators_are_compared_with_the_judge_and_each_other(tmp_path: Path, capsys: Capture) -> None:
+    run, names = graded_run(tmp_path / "run"), ("anna", "bob")
+    lines = ["row,answer_rubric", *(f"{place},{row['human'] * 4 + 1}" for place, row in enumerate(exact_rows()))]
+    for name in names:
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), "utf-8")
+    labels = [word for name in names for word in ("--labels", tmp_path / f"{name}.csv")]
+    shown = output_of(capsys, "certify", run, *labels, "--scale", "answer_rubric=1..5")
+    assert "answer_rubric: Krippendorff's alpha of the annotators 1.00 in 40 rows" in shown
+    assert "    label 1. as expected\n" in shown, "the judge's reason"
 
 
 def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys: Capture) -> None:

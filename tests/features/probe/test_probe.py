@@ -202,7 +202,7 @@ def test_bad_input_is_said_before_a_model_is_loaded(
         probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
 
 
-def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) -> None:
+def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path, capsys: Capture) -> None:
     probed("perfect", tmp_path, ["context_recall"], rows=6)
     config = {"metrics": ["context_recall"], "probe": {"sample": 3}, "chunk_size": 512}
     with pytest.raises((ConfigError, ResultsError), match="sample: 6 before, 3 now"):
@@ -210,6 +210,7 @@ def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) 
     asked = judge_of(*JUDGES["perfect"])
     assert probe(config, rows_of(6), tmp_path, asked, start="update")["rows"] == 3
     assert asked.asked == 0
+    assert "its rows were given from Python" in error_of(capsys, "merge", tmp_path)
 
 
 def write_config(folder: Path, model: Path, count: int) -> Path:

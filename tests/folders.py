@@ -1,7 +1,7 @@
 """Folders of runs that tests begin, and what commands print."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,34 @@ def results_of(config: Path) -> Path:
     return config.parent / "results" / "run"
 
 
-def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
+def contents_of(paths: Iterable[Path]) -> dict[Path, bytes]:
+    """The content of those that are files."""
+    return {path: path.read_bytes() for path in paths if path.is_file()}
+
+
+def run_command(*arguments: object) -> None:
+    """Run a command, which must exit with 0."""
+    assert main(list(map(str, arguments))) == 0
+
+
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What a command writes to stdout; it must exit with 0."""
+    capsys.readouterr()
+    run_command(*arguments)
+    return capsys.readouterr().out
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What a command writes to stderr; it must exit with 2."""
+    capsys.readouterr()
+    assert main(list(map(str, arguments))) == 2
+    return capsys.readouterr().err
+
+
+def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
     """What a command prints; it must exit with a code and without a traceback."""
     capsys.readouterr()
-    assert main(list(arguments)) == code
+    assert main(list(map(str, arguments))) == code
     both = "".join(capsys.readouterr())
     assert "Traceback" not in both
     return both

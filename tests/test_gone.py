@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from folders import error_of
 
 from rag_evaluator import ConfigError, RAGEvaluator
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import default_config, make_config
 
 KEYS = [  # line of a configuration -> the key, and what its message names
@@ -29,8 +29,7 @@ COMMANDS = [  # command -> what its message names
 def test_an_old_command_names_what_takes_its_place(
     command: str, instead: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, "config.yaml"]) == 2
-    assert f"'{command}' is no command any more" in (message := capsys.readouterr().err)
+    assert f"'{command}' is no command any more" in (message := error_of(capsys, command, "config.yaml"))
     assert instead in message
 
 

@@ -69,7 +69,7 @@ class Sorter:
 
     Attributes:
         pieces: of each context; more than one where it is too long. The comparisons show that of `shown`.
-        shares: pair, in the order it was first asked for -> probability that its first context is better.
+        shares: pair, which is asked for once, in this order -> probability that its first context is better.
         agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
     """
 
@@ -142,10 +142,6 @@ class Sorter:
 
     async def _prefer(self, first: int, second: int) -> float:
         """Probability that the first context answers better, [0, 1]. Raises `JudgementError`."""
-        if (first, second) in self.shares:
-            return self.shares[first, second]
-        if (second, first) in self.shares:
-            return 1 - self.shares[second, first]
         if self._text(first) == self._text(second):
             return 0.5
         if self.options.both_orders:

@@ -5,7 +5,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from folders import write_config
+from folders import error_of, run_command, write_config
 
 from rag_evaluator import (
     ConfigError,
@@ -331,7 +331,7 @@ def test_the_sort_command_writes_orders_summary_and_manifest(
     model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = write_project(model_folder("llama-bytelevel"), [*rows_of(2, 4), {"question": "None?", "contexts": []}])
-    assert main(["sort", config, "--set", "sort.fast=false", "--set", "sort.strategy=merge"]) == 0
+    run_command("sort", config, "--set", "sort.fast=false", "--set", "sort.strategy=merge")
     rows = read("results/run/sorted_indices.json")
     assert [sorted(row["sorted"]) for row in rows] == [[0, 1, 2, 3], [0, 1, 2, 3], []]
     for row in rows[:2]:
@@ -385,7 +385,7 @@ def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(mod
 def test_the_lines_of_a_retrieval_log_may_have_grades() -> None:
     lines = [("c0", 0.1, 0), ("c1", 0.9, 2), ("c2", 0.5, 1)]
     rows = [{"question": "q", "document_score": s, "reference": c, "relevance": grade} for c, s, grade in lines]
-    assert main(["sort", write_project("demo", rows)]) == 0
+    run_command("sort", write_project("demo", rows))
     [row] = read("results/run/sorted_indices.json")
     assert (row["contexts"], row["relevance"]) == (["c1", "c2", "c0"], [2, 1, 0])
 
@@ -414,8 +414,8 @@ def test_grades_that_do_not_belong_to_the_contexts_are_refused(
 
 @pytest.mark.parametrize("command", ["sort", "generate"])
 def test_rows_without_contexts_at_all_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, write_project("demo", [{"question": "Where?"}])]) == 2
-    assert f"expected the column 'retrieved_contexts', which {command} needs" in capsys.readouterr().err
+    error = error_of(capsys, command, write_project("demo", [{"question": "Where?"}]))
+    assert f"expected the column 'retrieved_contexts', which {command} needs" in error
 
 
 def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> None:

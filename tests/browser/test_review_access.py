@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from complaints import Complaints
 from desk import Desk, written
+from folders import contents_of
 from playwright.sync_api import Page
 from served import TOKEN, Server
 
@@ -61,26 +62,22 @@ def requests_of(server: Server, run: Path) -> dict[str, bytes]:
     return {path.format(run=run.name): body.encode() for path, body in bodies.items()}
 
 
-def contents(run: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("changes", REFUSED.values(), ids=list(REFUSED))
 def test_what_no_page_of_the_app_sends_is_refused_and_writes_nothing(
     server: Server, run: Path, changes: Mapping[str, str | None]
 ) -> None:
-    before = contents(run)
+    before = contents_of(run.rglob("*"))
     for path, body in requests_of(server, run).items():
         assert server.request("POST", path, body, headers_of(server, changes)).status_code in (403, 415), path
-    assert contents(run) == before
+    assert contents_of(run.rglob("*")) == before
 
 
 def test_a_link_with_the_token_writes_nothing(server: Server, run: Path) -> None:
-    before = contents(run)
+    before = contents_of(run.rglob("*"))
     for path, body in requests_of(server, run).items():
         answer = server.request("POST", f"{path}?token={TOKEN}", body, headers_of(server, {"Authorization": None}))
         assert answer.status_code == 403
-    assert contents(run) == before
+    assert contents_of(run.rglob("*")) == before
 
 
 SEND = """async ([url, body]) => {
@@ -103,7 +100,7 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
     complaints.expected += ["CORS policy", "Failed to load resource", "ERR_FAILED", "ERR_BLOCKED"]
     origin, folder = elsewhere
     (folder / "page.html").write_text("<!doctype html><title>evil</title><body>", encoding="utf-8")
-    desk, before = Desk(page, server, run.name), contents(run)
+    desk, before = Desk(page, server, run.name), contents_of(run.rglob("*"))
     foreign = page.context.new_page()  # the same browser, in which the app is open
     for path, body in requests_of(server, run).items():
         foreign.goto(f"{origin}/page.html")
@@ -111,7 +108,7 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
             foreign.evaluate(SEND, [server.origin + path, body.decode()])
         assert navigation.value is not None
         assert navigation.value.status == 403
-    assert contents(run) == before
+    assert contents_of(run.rglob("*")) == before
     page.bring_to_front()
     desk.flag(1)
     desk.says("saved")

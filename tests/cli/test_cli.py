@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import run_command
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli.main import main
@@ -141,7 +142,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, model_folder: ModelFolder) -> 
     """The results folder of a whole run, and what it printed."""
     config = write_project(tmp_path_factory.mktemp("finished"), model_folder("llama-bytelevel"), ROWS)
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert main([str(config)]) == 0
+        run_command(config)
     return config.parent / "results" / "run", out.getvalue()
 
 
@@ -289,16 +290,16 @@ def test_a_command_that_is_not_understood_exits_with_2_and_shows_the_usage(
 
 
 def test_two_runs_give_the_same_bytes(finished: Path, config: Path) -> None:
-    assert main([str(config), "--set", "output_dir=other"]) == 0
+    run_command(config, "--set", "output_dir=other")
     assert_same_results(config.parent / "other" / "run", finished)
 
 
 def test_a_second_run_takes_scores_from_the_journal_and_fresh_does_not(continued: Path, finished: Path) -> None:
     unpublish(continued, lambda line: {**line, "value": 0.123})  # as if an earlier run had said so
     scores = results_of(continued) / "scores.jsonl"
-    assert main([str(continued)]) == 0
+    run_command(continued)
     assert [row[name] for row in lines_of(scores) for name in METRICS] == [0.123] * 13 + [None] * 3
-    assert main([str(continued), "--fresh"]) == 0
+    run_command(continued, "--fresh")
     assert scores.read_bytes() == (finished / "scores.jsonl").read_bytes()
 
 
@@ -335,7 +336,7 @@ def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
     again: list[bytes] = []
     with monkeypatch.context() as patch:
         patch.setattr(Appender, "append", lambda appender, line: (again.append(line), append(appender, line)))
-        assert main([str(config)]) == 0
+        run_command(config)
     assert len(again) == SCORED - len(scored)
     assert not set(again) & set(scored)
     assert_same_results(results_of(config), finished)
@@ -396,7 +397,7 @@ def scored_again(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str)
         append(appender, line)
 
     monkeypatch.setattr(Appender, "append", watch)
-    assert main([str(config), "--update", *(part for override in overrides for part in ("--set", override))]) == 0
+    run_command(config, "--update", *(part for override in overrides for part in ("--set", override)))
     assert not journalled(config)
     return again
 

@@ -141,6 +141,7 @@ BAD: list[tuple[list[str], str]] = [
     (["compare", "a", "b", "--margin", "exact_mach=0.2"], "margin: 'exact_mach' is not compared here. Compared: exact"),
     (["compare", "a", "b", "--margin", "0"], "margin is 0.0: expected a difference above 0"),
     (["compare", "a", "b", "--margin", "exact_match"], "--margin exact_match"),
+    (["compare", "a", "b", "--better", "chrf"], "--better chrf: expected METRIC=higher or METRIC=lower"),
     (["compare", "a", "b", "--csv", "/dev/null/out.csv"], "cannot be written"),
     (["gate", "b", "--min", "faithfulness=0.5"], "no scores of 'faithfulness'. Known: exact_match, chrf_score"),
     (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from folders import error_of
 
 from rag_evaluator import RAGEvaluator, write_report
 from rag_evaluator.cli.main import main
@@ -54,13 +55,11 @@ def test_the_report_goes_where_it_belongs(
 def test_what_cannot_be_reported_is_refused_and_nothing_is_written(
     folder: Path, arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["report", *arguments]) == 2
-    assert expected in capsys.readouterr().err
+    assert expected in error_of(capsys, "report", *arguments)
     assert list(folder.rglob("*.html")) == []
 
 
 def test_a_run_that_is_not_finished_has_no_report_yet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [note] = (folder / "a").glob("journal/g*/merged.json")
     note.unlink()
-    assert main(["report", "a"]) == 2
-    assert "a: this run is not finished: its result files have not been written." in capsys.readouterr().err
+    assert "a: this run is not finished: its result files have not been written." in error_of(capsys, "report", "a")

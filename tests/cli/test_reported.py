@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from folders import contents_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator import evaluator as evaluating
@@ -115,7 +116,7 @@ STRINGS = "dataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 4\n"
     ],
 )
 def test_an_odd_value_that_makes_sense_is_understood(lines: str, tmp_path: Path) -> None:
-    assert main([write(tmp_path, lines, STRINGS)]) == 0
+    run_command(write(tmp_path, lines, STRINGS))
 
 
 OTHERS: list[dict[str, Any]] = [
@@ -155,24 +156,23 @@ def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, A
     changed = {name for name, (content, _) in second.items() if content != first[name][0]}
     assert changed - {"report.html"} == ({"manifest.json"} if list(keys) == ["require"] else REWRITTEN)
     judged(tmp_path, judge, **keys)
+    wanted = contents_of(results.iterdir())
     assert files_of(results) == second, "started again with the same values it writes nothing"
     shutil.rmtree(results)
     judged(tmp_path, judge, **keys)
-    assert {name: content for name, (content, _) in files_of(results).items()} == {
-        name: content for name, (content, _) in second.items()
-    }, "as if it had been reported so from the start"
+    assert contents_of(results.iterdir()) == wanted, "as if it had been reported so from the start"
 
 
 @pytest.mark.parametrize("keys", OTHERS, ids=str)
 def test_a_merge_keeps_what_was_reported_last(keys: dict[str, Any], tmp_path: Path) -> None:
     keys = json.loads(json.dumps(keys).replace("ContextRelevance", "exact_match").replace("context_relevance", "bleu"))
     head = {"dataset": "rows.jsonl", "metrics": ["exact_match", "bleu"], "name": "run"}
-    assert main([write(tmp_path, yaml.safe_dump({"group_by": "some", "ci_level": 0.8}), yaml.safe_dump(head))]) == 0
-    assert main([write(tmp_path, yaml.safe_dump(keys), yaml.safe_dump(head))]) == 0
+    run_command(write(tmp_path, yaml.safe_dump({"group_by": "some", "ci_level": 0.8}), yaml.safe_dump(head)))
+    run_command(write(tmp_path, yaml.safe_dump(keys), yaml.safe_dump(head)))
     results = tmp_path / "results" / "run"
-    wanted = {name: content for name, (content, _) in files_of(results).items()}
-    assert main(["merge", str(results)]) == 0
-    assert {name: content for name, (content, _) in files_of(results).items()} == wanted
+    wanted = contents_of(results.iterdir())
+    run_command("merge", results)
+    assert contents_of(results.iterdir()) == wanted
 
 
 def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, m
     with pytest.raises(OSError, match="killed"):
         main([path])
     monkeypatch.setattr(evaluation.Evaluation, "write", scored)
-    assert main([path, "--set", "group_by=some", "--set", "ci_level=0.9"]) == 0
+    run_command(path, "--set", "group_by=some", "--set", "ci_level=0.9")
     summary = json.loads((results / "summary.json").read_bytes())["exact_match"]
     assert summary["ci_level"] == 0.9
     assert list(summary["groups"]) == ["some"]
@@ -203,26 +203,24 @@ DAMAGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
 def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, Any], tmp_path: Path) -> None:
     path, results = write(tmp_path, "group_by: topic\n", STRINGS), tmp_path / "results" / "run"
-    assert main([path]) == 0
+    run_command(path)
     whole = (results / "manifest.json").read_bytes()
 
     def edit() -> None:
         (results / "manifest.json").write_text(json.dumps({**json.loads(whole), **damage}), encoding="utf-8")
 
     edit()
-    assert main(["merge", str(results)]) == 0
+    run_command("merge", results)
     assert (results / "manifest.json").read_bytes() == whole
     edit()
-    assert main([path, "--set", "ci_level=0.9"]) == 0
+    run_command(path, "--set", "ci_level=0.9")
     assert json.loads((results / "manifest.json").read_bytes())["config"]["ci_level"] == 0.9
 
 
 def test_a_failed_requirement_is_printed_and_only_the_gate_fails(tmp_path: Path, capsys: Capture) -> None:
     path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
     for _ in "ab":  # the second finds a finished run
-        assert main([path]) == 0
-        assert "requirement failed: exact_match >= 0.9: 0.67 [" in capsys.readouterr().out
+        assert "requirement failed: exact_match >= 0.9: 0.67 [" in output_of(capsys, path)
     assert main(["gate", str(results)]) == 1
-    assert main([path, "--set", "require=[exact_match >= 0.1]"]) == 0
-    assert "requirement failed" not in capsys.readouterr().out
-    assert main(["gate", str(results)]) == 0
+    assert "requirement failed" not in output_of(capsys, path, "--set", "require=[exact_match >= 0.1]")
+    run_command("gate", results)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import run_command
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import Journal, journals_in
@@ -54,7 +55,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, model_folder: Callable[...
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("rag_evaluator.report.document.figures_html", lambda run: "")  # as in the tests
-        assert main(["evaluate", "config.yaml", "--set", "name=other"]) == 0
+        run_command("evaluate", "config.yaml", "--set", "name=other")
         for task, (command, _) in COMMANDS.items():
             assert main(command.split()) in (0, 1), task  # random weights give few questions
     return folder
@@ -112,7 +113,7 @@ def test_merge_writes_the_same_bytes_again_without_a_model(journal: Journal, mon
     monkeypatch.delattr("rag_evaluator.judge.judge.Judge.from_config")
     for name in before:
         (journal.results / name).unlink()
-    assert main(["merge", str(journal.results)]) == 0
+    run_command("merge", journal.results)
     assert files_of(stage, journal.results) == before
 
 

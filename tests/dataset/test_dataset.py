@@ -69,14 +69,17 @@ def test_python_objects_give_the_same_columns_as_a_list_of_dicts(make: Callable[
     assert columns_of(load_dataset(make(TRICKY))) == columns_of(load_dataset(TRICKY))
 
 
+QUESTIONS = [{"question": "a"}, {"question": "b"}]
+
+
 @pytest.mark.parametrize(
     "document",
     [
-        [{"question": "a"}, {"question": "b"}],
-        {"samples": [{"question": "a"}, {"question": "b"}]},
-        {"data": [{"question": "a"}, {"question": "b"}], "schema": {"fields": []}},
-        {"rows": [{"question": "a"}, {"question": "b"}], "name": "x"},
-        {"results": [{"question": "a"}, {"question": "b"}], "errors": []},
+        QUESTIONS,
+        {"samples": QUESTIONS},
+        {"data": QUESTIONS, "schema": {"fields": []}},
+        {"rows": QUESTIONS, "name": "x"},
+        {"results": QUESTIONS, "errors": []},
         {"question": ["a", "b"]},
     ],
 )
@@ -204,7 +207,7 @@ TEXT_FILES: dict[str, tuple[str, str, list[Row], list[str]]] = {
     "blank lines": (
         "data.jsonl",
         '\n{"question": "a"}\r\n\n  \n{"question": "b"}',
-        [{"question": "a"}, {"question": "b"}],
+        QUESTIONS,
         ["data.jsonl, line 2", "data.jsonl, line 5"],
     ),
     "cells are text": (

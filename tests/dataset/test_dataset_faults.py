@@ -11,6 +11,7 @@ import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
+from folders import error_of
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -26,7 +27,6 @@ from rag_evaluator import (
     evaluate,
     load_dataset,
 )
-from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
 from tests.dataset.data_files import Row, write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
@@ -429,5 +429,5 @@ def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_on
 ) -> None:
     rows = write_jsonl(tmp_path / "rows.jsonl", [{"question": "q", "contexts": ["c"], "reference": ["a", "b"]}])
     config = write_text(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
-    assert main(["generate", str(config), "--set", f"output_dir={tmp_path}"]) == 2
-    assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in capsys.readouterr().err
+    error = error_of(capsys, "generate", config, "--set", f"output_dir={tmp_path}")
+    assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in error

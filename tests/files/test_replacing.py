@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from folders import error_of, run_command
 from labelled_runs import exact_run
-
-from rag_evaluator.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 COMMANDS: dict[str, tuple[list[str], str]] = {
@@ -40,17 +39,16 @@ def test_a_file_of_somebody_else_needs_force_and_an_own_one_is_replaced(
     out, arguments = folder / "out.file", [*command, option, "out.file"]
     for content in (b"my own notes\n", PYTEST, (folder / "a" / "scores.jsonl").read_bytes()):
         out.write_bytes(content)
-        assert main(arguments) == 2
-        error = capsys.readouterr().err
+        error = error_of(capsys, *arguments)
         assert "out.file exists already, and this command did not write it. Choose another name, or --force" in error
         assert out.read_bytes() == content
-    assert main([*arguments, "--force"]) == 0
+    run_command(*arguments, "--force")
     written = out.read_bytes()
     assert written not in (b"my own notes\n", PYTEST)
-    assert main(arguments) == 0
+    run_command(*arguments)
     assert out.read_bytes() == written
     out.write_bytes(b"")
-    assert main(arguments) == 0
+    run_command(*arguments)
     assert out.read_bytes() == written
 
 
@@ -73,12 +71,10 @@ def test_what_a_command_reads_is_not_replaced_even_with_force(
     (folder / "table.csv").write_bytes((folder / "b" / "scores.csv").read_bytes())
     (folder / "link.json").symlink_to(folder / "a" / "scores.jsonl")
     before = (folder / target).read_bytes()
-    assert main([*command, target, "--force"]) == 2
-    assert f"{target}: is read by this command, and is not replaced" in capsys.readouterr().err
+    assert f"{target}: is read by this command, and is not replaced" in error_of(capsys, *command, target, "--force")
     assert (folder / target).read_bytes() == before
 
 
 def test_a_report_of_several_runs_in_this_folder_is_not_put_over_another_page(folder: Path, capsys: Capture) -> None:
     (folder / "report.html").write_text("<!doctype html><title>mine</title>", encoding="utf-8")
-    assert main(["report", "a", "b"]) == 2
-    assert "report.html exists already" in capsys.readouterr().err
+    assert "report.html exists already" in error_of(capsys, "report", "a", "b")

@@ -99,6 +99,8 @@ def test_chats_of_several_turns_are_refused() -> None:
             r"metrics\[1\] has the name 'x', as another",
         ),
         ({"run_config": RunConfig(max_workers=0)}, "expected max_workers of 1 or more"),
+        ({"metrics": []}, "expected a dataset and at least one metric"),
+        ({"return_executor": True}, "there is no executor to cancel"),
     ],
 )
 def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], message: str) -> None:
@@ -165,6 +167,8 @@ def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixtur
     assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
     assert unwrapped(llm_factory("gpt-4o-mini")) is None
     assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
+    assert embedding_factory() is None
+    assert "embedding_factory: no service is asked" in caplog.text
 
 
 def test_the_client_of_a_server_makes_the_engine_that_asks_it() -> None:
@@ -429,7 +433,7 @@ def test_a_configuration_can_name_an_object_of_a_module(tmp_path: Any, monkeypat
         RAGEvaluator(wrong)
 
 
-@pytest.mark.parametrize("arguments", [("huggingface", "{folder}"), ("huggingface/{folder}",)])
+@pytest.mark.parametrize("arguments", [("huggingface", "{folder}"), ("huggingface/{folder}",), ("{folder}",)])
 def test_a_folder_named_in_embedding_factory_embeds(arguments: tuple[str, ...], tmp_path: Path) -> None:
     model = embedding_factory(*(text.format(folder=tmp_path) for text in arguments))
     evaluator = evaluator_of([ragas_metrics.SemanticSimilarity()], None, unwrapped(model))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from folders import output_of, run_command
 from test_judge import Note
 from test_models import ROW
 from tiny_models import Tiny
 
 from rag_evaluator import ModelError, RAGEvaluator
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
 from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
@@ -50,7 +50,7 @@ def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: py
     config.write_text("name: x\ndataset: rows.jsonl\nmetrics: [exact_match]\noutput_dir: out\n", encoding="utf-8")
     (tmp_path / "rows.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
     monkeypatch.setenv(DEVICES, "0,1")
-    assert main([str(config), "--worker", "1/2"]) == 0
+    run_command(config, "--worker", "1/2")
     assert os.environ[DEVICES] == "1"
 
 
@@ -225,8 +225,7 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
     assert [worker.note.engine["path"] for worker in stage.workers] == [way]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_bytes())
     assert [judged["path"] for judged in manifest["judge_paths"]] == [way]
-    assert main(["status", str(tmp_path / "out")]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(output_of(capsys, "status", tmp_path / "out").split())
     slow = "padded batches (about 4 times the CPU time of packed ones): its forward pass takes no position_ids; `engine"
     assert (slow in printed) == ("engine: vllm" in printed) == (way == "plain")
 

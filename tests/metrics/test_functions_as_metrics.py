@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folders import run_command
 
 from rag_evaluator import ConfigError, CustomMetric, RAGEvaluator, ScriptedJudge, metric
-from rag_evaluator.cli.main import main
 from rag_evaluator.run import Journal
 from rag_evaluator.tasks import of_journal
 
@@ -129,7 +129,7 @@ def test_a_run_of_a_function_is_merged_by_a_process_that_does_not_have_it(rows: 
     before = (tmp_path / "run" / "summary.json").read_bytes()
     (tmp_path / "run" / "summary.json").unlink()
     assert of_journal(Journal(tmp_path / "run")).metrics["elsewhere"].columns == ["response"]
-    assert main(["merge", str(tmp_path / "run")]) == 0
+    run_command("merge", tmp_path / "run")
     assert (tmp_path / "run" / "summary.json").read_bytes() == before
 
 

@@ -19,6 +19,8 @@ from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import plain_name
 from rag_evaluator.models import LocalEmbeddings
 
+Rows = list[dict[str, Any]]
+
 
 class HashEmbeddings(Embeddings):
     """A vector of eight numbers that depends on the text only."""
@@ -115,7 +117,7 @@ ROW_RUBRICS = {"score1_description": "Wrong.", "score4_description": "Right: 'so
 
 
 @pytest.fixture
-def full_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def full_rows(rows: Rows) -> Rows:
     """The rows with what the rarer metrics read."""
     return [
         {
@@ -129,9 +131,7 @@ def full_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in OF_RAGAS), *OPTIONS], ids=str)
-def test_scores_equal_those_of_the_ragas_metric(
-    name: str, options: dict[str, Any], full_rows: list[dict[str, Any]]
-) -> None:
+def test_scores_equal_those_of_the_ragas_metric(name: str, options: dict[str, Any], full_rows: Rows) -> None:
     embeddings, row_of = LocalEmbeddings(HashEmbeddings()), METRICS[name]
     ours, theirs = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
     config = {"metrics": [name], "metric_options": {name: options} if options else {}}
@@ -151,7 +151,7 @@ def test_scores_equal_those_of_the_ragas_metric(
     assert sorted(ours.prompts) == sorted(theirs.prompts)
 
 
-def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: list[dict[str, Any]]) -> None:
+def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: Rows) -> None:
     embeddings = LocalEmbeddings(HashEmbeddings())
     once, thrice = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
     results = RAGEvaluator({"metrics": ["answer_relevancy"]}, judge=once, embeddings=embeddings).evaluate(rows)
@@ -184,7 +184,7 @@ def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_reco
     assert results.rows()[0]["dropped_contexts"] == {"context_relevance": [0, 1, 2][len(contexts) :]}
 
 
-def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, Any]]) -> None:
+def test_a_failing_metric_does_not_disturb_its_neighbours(rows: Rows) -> None:
     def half(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         if response_model.__name__ == "ContextRecallOutput":
             raise RuntimeError("CUDA error")
@@ -204,7 +204,7 @@ def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, A
     assert summary["faithfulness"]["coverage"] == 1.0
 
 
-def test_evaluate_works_inside_a_running_event_loop(rows: list[dict[str, Any]]) -> None:
+def test_evaluate_works_inside_a_running_event_loop(rows: Rows) -> None:
     async def notebook() -> float:
         evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
         return float(evaluator.evaluate(rows).summary()["faithfulness"]["mean"])
@@ -213,7 +213,7 @@ def test_evaluate_works_inside_a_running_event_loop(rows: list[dict[str, Any]]) 
     assert asyncio.run(notebook()) == evaluator.evaluate(rows).summary()["faithfulness"]["mean"]
 
 
-def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[str, Any]]) -> None:
+def test_texts_of_many_samples_are_embedded_together_each_once(rows: Rows) -> None:
     class Counting(HashEmbeddings):
         batches: ClassVar[list[list[str]]] = []
 
@@ -228,7 +228,7 @@ def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[s
     assert [len(batch) for batch in Counting.batches] == [33]  # 30 responses and 3 references
 
 
-def test_details_are_the_same_with_and_without_a_folder(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_details_are_the_same_with_and_without_a_folder(rows: Rows, tmp_path: Path) -> None:
     evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
     kept = evaluator.evaluate(rows, folder=tmp_path)
     assert json.dumps(list(kept.details())) == json.dumps(list(evaluator.evaluate(rows).details()))
@@ -236,7 +236,7 @@ def test_details_are_the_same_with_and_without_a_folder(rows: list[dict[str, Any
 
 
 @pytest.mark.parametrize("name", ["answer_accuracy", "response_groundedness", "context_relevance"])
-def test_half_of_two_judges_is_no_score(name: str, rows: list[dict[str, Any]]) -> None:
+def test_half_of_two_judges_is_no_score(name: str, rows: Rows) -> None:
     """ragas goes on with the one that answered; here the score is missing and says why."""
     asked: list[str] = []
 
@@ -251,7 +251,7 @@ def test_half_of_two_judges_is_no_score(name: str, rows: list[dict[str, Any]]) -
     assert results.summary()[name]["reasons"] == {"no answer": 1}
 
 
-def test_an_answer_at_the_second_asking_is_as_good(rows: list[dict[str, Any]]) -> None:
+def test_an_answer_at_the_second_asking_is_as_good(rows: Rows) -> None:
     asked: list[str] = []
 
     def first_time_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import ir_measures
 import pytest
+from folders import run_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import RetrievalConfig
 from rag_evaluator.judge import TransformersEngine
 from rag_evaluator.metrics import measured, normalised, overlap
@@ -263,7 +263,7 @@ def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
         return await generate(self, request)
 
     monkeypatch.setattr(TransformersEngine, "generate", counted)
-    assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
+    run_command(ROOT / "examples" / "retrieval" / "config.yaml", "--set", f"output_dir={tmp_path}")
     summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
     assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)
     lines = (tmp_path / "retrieval" / "details.jsonl").read_text(encoding="utf-8").splitlines()

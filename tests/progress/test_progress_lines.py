@@ -12,10 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from folders import run_command
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
-from rag_evaluator.cli.main import main
 from rag_evaluator.files import WIDTH, Activity, State, Watch, line_of
 
 FIRST, APART = 0.02, 0.1  # seconds, in place of 2, 15
@@ -66,7 +66,7 @@ def test_lines_come_while_the_event_loop_is_blocked(
         encoding="utf-8",
     )
     began = time.monotonic()
-    assert main([str(tmp_path / "config.yaml")]) == 0
+    run_command(tmp_path / "config.yaml")
     assert largest_gap(seen, began, time.monotonic()) < APART + SPARE < BLOCKED
     check_lines(seen)
     assert len(seen) > 6

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import error_of, output_of, run_command
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES, find_language, sentences
@@ -200,7 +201,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(tmp_path: Path, c
         shutil.copy(path, tmp_path)
         shutil.copy(path, tmp_path / path.name.replace("hindi", "nepali"))  # of which the package has none
     assert main(["prompts", "check", str(tmp_path)]) == 2
-    assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
+    run_command("prompts", "check", tmp_path, "--language", "hi", "--metrics", "LLMContextRecall", "sort")
     shown = capsys.readouterr().out
     for language, good in (("nepali", "0 of 49"), ("hindi", "49 of 49"), ("hi", "3 of 3")):
         assert f"{language}: {good} packs are complete" in shown
@@ -219,8 +220,7 @@ def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
 
 
 def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["prompts", "check", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {tmp_path}: no prompt packs. ")
+    assert error_of(capsys, "prompts", "check", tmp_path).startswith(f"error: {tmp_path}: no prompt packs. ")
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_export_takes_language_and_folder_from_a_configuration(
     monkeypatch.chdir(tmp_path)
     text = f"metrics: [faithfulness]\nlanguage: {language}\nprompts_dir: mine\n"
     Path("config.yaml").write_text(text, "utf-8")
-    assert main(["prompts", "export", "--config", "config.yaml"]) == 0
+    run_command("prompts", "export", "--config", "config.yaml")
     assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", folder}
     pack = f"faithfulness_nli_statement_prompt_{find_language(language).name}.json"
     assert (tmp_path / folder / pack).exists()
@@ -292,7 +292,7 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
     tmp_path: Path, capsys: Capture
 ) -> None:
     folder = tmp_path / "mine"
-    assert main(["prompts", "export", str(folder), "--language", "es"]) == 0
+    run_command("prompts", "export", folder, "--language", "es")
     packs = sorted(packaged("prompts").glob("*_spanish.json"))
     assert [path.read_bytes() for path in sorted(folder.iterdir())] == [path.read_bytes() for path in packs]
     changed = folder / "answer_accuracy_judge1_prompt_spanish.json"
@@ -301,11 +301,10 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
     assert main(["prompts", "check", str(folder), "--language", "spanish"]) == 2
     assert str(changed) in (printed := capsys.readouterr().out)
     assert "no such file" not in printed
-    assert main(["prompts", "export", str(folder), "--language", "spanish"]) == 0
-    assert f"{len(packs) - 1} packs in spanish written to {folder}/, 1 were there" in capsys.readouterr().out
+    shown = output_of(capsys, "prompts", "export", folder, "--language", "spanish")
+    assert f"{len(packs) - 1} packs in spanish written to {folder}/, 1 were there" in shown
     assert changed.read_text() == "{}"
-    assert main(["prompts", "export", str(folder), "--language", "catalan"]) == 2
-    assert "no packs come with the program" in capsys.readouterr().err
+    assert "no packs come with the program" in error_of(capsys, "prompts", "export", folder, "--language", "catalan")
 
 
 @pytest.mark.parametrize("name", ["answer_acuracy_judge1_prompt_spanish", "answer_accuracy_judge1_prompt_es"])

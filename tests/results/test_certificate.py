@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from folders import error_of, output_of, run_command
 
-from rag_evaluator.cli.main import main
 from rag_evaluator.results import FORMAT, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
@@ -70,20 +70,16 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     config = tmp_path / "config.yaml"
     config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
-    assert main([str(config)]) == 0
-    assert main(["certify", str(tmp_path / "results" / "run"), "--label", "exact_match=human"]) == 0
-    capsys.readouterr()
+    run_command(config)
+    run_command("certify", tmp_path / "results" / "run", "--label", "exact_match=human")
     named = ["--set", "certificate=results/run/certificate.json"]
-    assert main([str(config), *named]) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, config, *named)
     assert "exact_match: certified on these rows: useful" in shown
     assert "exact_match: mean label 0.50 [" in shown
     assert "was complete already" in shown
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
-    assert main([str(config), *named, "--update"]) == 0
-    assert "exact_match: certified on other data" in capsys.readouterr().out
-    assert main([str(config), "--set", "certificate=nowhere.json"]) == 2
-    assert "'certificate'" in capsys.readouterr().err
+    assert "exact_match: certified on other data" in output_of(capsys, config, *named, "--update")
+    assert "'certificate'" in error_of(capsys, config, "--set", "certificate=nowhere.json")
 
 
 def test_a_certificate_does_not_apply_where_the_judges_work_is_flagged_much_more_often() -> None:

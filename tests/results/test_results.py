@@ -10,6 +10,7 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pytest
+from folders import contents_of
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.files import file_digest
@@ -224,14 +225,14 @@ def little_space(size: int) -> Iterator[None]:
 @pytest.mark.parametrize(("size", "space"), [(100_000, 20_000), (5, 4_000)])
 def test_when_space_runs_out_all_files_are_the_old_ones(three: Results, tmp_path: Path, size: int, space: int) -> None:
     three.write(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = contents_of(tmp_path.iterdir())
     other = results_of([{"user_input": "x" * size}], m=[Score(1.0)])
     with (
         pytest.raises(ResultsError, match=r"cannot be written: .* Free space or choose another output_dir"),
         little_space(space),  # enough for nothing, or for all before scores.xlsx
     ):
         other.write(tmp_path)
-    after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    after = contents_of(tmp_path.iterdir())
     assert after == before
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from folders import error_of, run_command
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import RAGEvaluator, ResultsError
@@ -93,11 +94,10 @@ def test_a_table_of_the_run_s_own_is_checked_against_the_manifest_beside_it(
     name: str, runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = runs / "run" / name
-    assert main(["gate", str(path), "--min", "mean:exact_match=0.5"]) == 0
+    run_command("gate", path, "--min", "mean:exact_match=0.5")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:21]))
-    assert main(["gate", str(path), "--min", "mean:exact_match=0.5"]) == 2
-    assert f"{path}: not as it was written" in capsys.readouterr().err
+    assert f"{path}: not as it was written" in error_of(capsys, "gate", path, "--min", "mean:exact_match=0.5")
 
 
 def test_merge_writes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +108,6 @@ def test_merge_writes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str
     before = (tmp_path / "run" / "scores.jsonl").read_bytes()
     edited(tmp_path / "run")
     assert main(["gate", str(tmp_path / "run"), "--min", "mean:exact_match=0.9"]) == 2
-    assert main(["merge", str(tmp_path / "run")]) == 0
+    run_command("merge", tmp_path / "run")
     assert (tmp_path / "run" / "scores.jsonl").read_bytes() == before
     assert main(["gate", str(tmp_path / "run"), "--min", "mean:exact_match=0.9"]) == 1

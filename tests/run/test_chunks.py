@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chunk_runs import PLAIN, half_done, make_rows, parts_of
 from command_starter import Zygote
-from folders import printed, results_of, write_config
+from folders import contents_of, printed, results_of, run_command, write_config
 
-from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
-from rag_evaluator.cli.main import main
+from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Stop
 from rag_evaluator.results import FILES
@@ -32,9 +32,6 @@ from rag_evaluator.run import (
     Worker,
     WorkerJournal,
     find_worker,
-    parse_worker,
-    run_id,
-    share_devices,
     work_all,
 )
 from rag_evaluator.tasks import stage_of
@@ -42,25 +39,12 @@ from rag_evaluator.tasks import stage_of
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
-PLAIN = ["bleu_score", "exact_match"]
 KINDS = "context_relevance, semantic_similarity, bleu_score"  # by the judge, by embeddings, by neither
-Rows = list[dict[str, Any]]
-
-
-def make_rows(count: int) -> Rows:
-    return [
-        {"id": number, "response": f"He was born in Tesk on day {number % 7}.", "reference": f"Born {number} in Tesk."}
-        for number in range(count)
-    ]
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return write_config(tmp_path, make_rows(40), f"metrics: [{', '.join(PLAIN)}]\nchunk_size: 4")
-
-
-def parts_of(config: Path) -> Path:
-    return results_of(config) / "journal" / "g1" / "parts"
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -209,7 +193,7 @@ def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote,
 
 def same_as_alone(config: Path, tmp_path: Path) -> None:
     """The results are those of one undisturbed process, with every score exactly once."""
-    assert main([str(config), "--set", f"output_dir={tmp_path / 'alone'}"]) == 0
+    run_command(config, "--set", f"output_dir={tmp_path / 'alone'}")
     alone, shared = bytes_of(tmp_path / "alone" / "run"), bytes_of(results_of(config))
     for name in set(FILES) - {"manifest.json"}:
         assert shared[name] == alone[name], name
@@ -218,29 +202,12 @@ def same_as_alone(config: Path, tmp_path: Path) -> None:
     assert keys == [(row, name) for row in range(40) for name in PLAIN]
 
 
-def half_done(config: Path, done: int = 6) -> None:
-    """A run of which only the first chunks are there."""
-    assert main([str(config)]) == 0
-    for path in sorted(parts_of(config).iterdir())[done:]:
-        path.unlink()
-    for name in FILES:
-        (results_of(config) / name).unlink()
-    (results_of(config) / "journal" / "g1" / "merged.json").unlink()
-
-
-def test_merge_counts_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    half_done(config)
-    told = printed(capsys, 75, "merge", str(results_of(config)))
-    assert "4 of 10 chunks are missing (16 rows)." in told
-    assert not [name for name in FILES if (results_of(config) / name).exists()]
-
-
 def test_merge_writes_what_one_undisturbed_process_writes(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     before = bytes_of(results_of(config))
     for name in FILES:
         (results_of(config) / name).unlink()
-    assert main(["merge", str(results_of(config))]) == 0
+    run_command("merge", results_of(config))
     assert bytes_of(results_of(config)) == before
     assert f"40 rows from 10 chunks written to {results_of(config)}" in capsys.readouterr().out
 
@@ -257,58 +224,30 @@ DAMAGED: list[tuple[Callable[[bytes], bytes], str]] = [
 def test_a_damaged_chunk_is_refused_by_name_and_made_again_once_removed(
     harm: Callable[[bytes], bytes], told: str, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     before = bytes_of(results_of(config))
     path = parts_of(config) / "000003.jsonl"
     path.write_bytes(harm(path.read_bytes()))
-    message = printed(capsys, 2, "merge", str(results_of(config)))
+    message = printed(capsys, 2, "merge", results_of(config))
     assert f"error: {path}: {told}" in message
     assert "Remove it, and the same command makes it again." in message
     assert bytes_of(results_of(config)) == before
     path.unlink()
     (results_of(config) / "scores.csv").unlink()
-    assert main([str(config)]) == 0
+    run_command(config)
     assert bytes_of(results_of(config)) == before
-
-
-def test_a_chunk_of_another_run_or_place_is_refused(
-    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = write_config(tmp_path / "other", make_rows(41), "metrics: [bleu_score, exact_match]\nchunk_size: 4")
-    assert main([str(config)]) == main([str(other)]) == 0
-    shutil.copy(parts_of(other) / "000002.jsonl", parts_of(config))
-    told = printed(capsys, 2, "merge", str(results_of(config)))
-    assert f"{parts_of(config) / '000002.jsonl'}: foreign: it is chunk 2 of the plan " in told
-    shutil.copy(parts_of(config) / "000003.jsonl", parts_of(config) / "000001.jsonl")
-    told = printed(capsys, 2, "merge", str(results_of(config)))
-    assert f"{parts_of(config) / '000001.jsonl'}: foreign: it is chunk 3 of the plan" in told
-
-
-def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(config)]) == 0
-    (config.parent / "rows.jsonl").write_text(json.dumps(make_rows(1)[0]), encoding="utf-8")
-    told = printed(capsys, 2, "merge", str(results_of(config)))
-    assert "rows.jsonl: not the rows that were scored: the file has changed since." in told
-
-
-def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("merge", "status"):
-        assert "no run has begun here" in printed(capsys, 2, command, str(tmp_path))
-        assert "nowhere: no such folder" in printed(capsys, 2, command, str(tmp_path / "nowhere"))
 
 
 def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half_done(config)
-    before = {path.name: path.read_bytes() for path in parts_of(config).iterdir()}
+    before = contents_of(parts_of(config).iterdir())
     other = write_config(tmp_path / "other", make_rows(40), "metrics: [bleu_score, chrf_score]\nchunk_size: 4")
-    told = printed(capsys, 2, str(other), "--set", f"output_dir={config.parent / 'results'}")
+    told = printed(capsys, 2, other, "--set", f"output_dir={config.parent / 'results'}")
     assert "Changed: metrics: bleu_score, exact_match before, bleu_score, chrf_score now" in told
-    assert {path.name: path.read_bytes() for path in parts_of(config).iterdir()} == before
-    assert main([str(config)]) == 0
+    assert contents_of(parts_of(config).iterdir()) == before
+    run_command(config)
 
 
 def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_path: Path) -> None:
@@ -374,7 +313,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with small_disk(tmp_path / "disk", "64k") as disk:
-        told = printed(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        told = printed(capsys, 2, config, "--set", f"output_dir={disk}")
         assert "cannot be written: " in told
         assert "No space left on device" in told
         lines = [line for path in disk.glob("run/journal/g1/[ps]*s/*.jsonl") for line in path.read_bytes().splitlines()]
@@ -382,9 +321,9 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
         known = {path: path.stat().st_ino for path in disk.glob("run/journal/g1/parts/*.jsonl")}
         assert known
-        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
+        run_command(config, "--set", f"output_dir={disk}")
         assert {path: path.stat().st_ino for path in known} == known  # finished chunks were not made again
-        assert main([str(config), "--set", f"output_dir={tmp_path / 'other'}"]) == 0
+        run_command(config, "--set", f"output_dir={tmp_path / 'other'}")
         full, other = bytes_of(disk / "run"), bytes_of(tmp_path / "other" / "run")
         for name in set(FILES) - {"manifest.json"}:
             assert full[name] == other[name]
@@ -395,14 +334,14 @@ def test_a_folder_that_is_read_only_is_told_and_a_finished_run_in_it_can_be_show
 ) -> None:
     with small_disk(tmp_path / "disk", "4m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        told = printed(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        told = printed(capsys, 2, config, "--set", f"output_dir={disk}")
         assert f"{disk}/run" in told
         assert "cannot be written: Read-only file system" in told
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
+        run_command(config, "--set", f"output_dir={disk}")
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        assert main([str(config), "--set", f"output_dir={disk}"]) == 0
-        assert "Read-only" in printed(capsys, 2, "merge", str(disk / "run"))
+        run_command(config, "--set", f"output_dir={disk}")
+        assert "Read-only" in printed(capsys, 2, "merge", disk / "run")
 
 
 def test_where_hard_links_are_missing_files_are_renamed(
@@ -411,9 +350,9 @@ def test_where_hard_links_are_missing_files_are_renamed(
     def refuse(source: Path, target: Path) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    assert main([str(config), "--set", f"output_dir={tmp_path / 'linked'}"]) == 0
+    run_command(config, "--set", f"output_dir={tmp_path / 'linked'}")
     monkeypatch.setattr("rag_evaluator.run.journal.os.link", refuse)
-    assert main([str(config)]) == 0
+    run_command(config)
     linked, renamed = bytes_of(tmp_path / "linked" / "run"), bytes_of(results_of(config))
     assert all(linked[name] == renamed[name] for name in set(FILES) - {"manifest.json"})
 
@@ -430,7 +369,7 @@ def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
 
 @pytest.mark.parametrize("torn", [b'{"row": 1, "sa', b"\x00" * 30, b"\xff\xfe"])
 def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: Path) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     before = bytes_of(results_of(config))
     part = parts_of(config) / "000002.jsonl"
     lines = part.read_bytes().splitlines(keepends=True)[:3]
@@ -438,7 +377,7 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
     half.write_bytes(b"".join(lines) + torn)
     part.unlink()
     (results_of(config) / "scores.csv").unlink()
-    assert main([str(config)]) == 0
+    run_command(config)
     assert bytes_of(results_of(config)) == before
     assert Journal(results_of(config)).read_footer(2)["made"] == 8 - 3
 
@@ -447,84 +386,18 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
 def test_other_damage_of_unfinished_scores_is_told_with_its_line(
     damage: bytes, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     part = parts_of(config) / "000002.jsonl"
     first, second, *_ = part.read_bytes().splitlines(keepends=True)
     half = results_of(config) / "journal" / "g1" / "scores" / "000002.dead.jsonl"
     half.write_bytes(first + damage + second)
     part.unlink()
     (results_of(config) / "scores.csv").unlink()
-    told = printed(capsys, 2, str(config))
+    told = printed(capsys, 2, config)
     assert f"{half}, line 2: damaged (" in told
     assert "Remove the line, or start over with --fresh" in told
     assert half.read_bytes() == first + damage + second
-    assert main([str(config), "--fresh"]) == 0
-
-
-def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    half_done(config)
-    manifest = results_of(config) / "journal" / "manifest.json"
-    whole = manifest.read_text(encoding="utf-8")
-    without = json.dumps({**json.loads(whole), "about": None})
-    for text in ("", "{}", whole.replace('"units": 40', '"units": 39'), without):
-        manifest.write_text(text, encoding="utf-8")
-        assert f"{manifest}: damaged (" in printed(capsys, 2, str(config))
-    assert main([str(config), "--fresh"]) == 0
-
-
-def test_status_tells_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    half_done(config)
-    capsys.readouterr()
-    assert main(["status", str(results_of(config))]) == 0
-    shown = capsys.readouterr().out
-    assert "chunks 6/10, scores 48/80 (60.0 %)" in shown
-    assert "missing: 000006, 000007, 000008, 000009" in shown
-    assert "nobody works" in shown
-    assert "results not written yet" in shown
-    assert main([str(config)]) == 0
-    capsys.readouterr()
-    assert main(["status", str(results_of(config))]) == 0
-    shown = capsys.readouterr().out
-    assert "chunks 10/10, scores 80/80 (100.0 %)" in shown
-    assert "results written" in shown
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if "finished" in line]
-    assert sorted(row[2:4] for row in rows) == [["4", "32"], ["6", "48"]] or [row[2:4] for row in rows] == [
-        ["10", "80"]
-    ]
-
-
-def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    half_done(config)
-    for flag in ("--fresh", "--update"):
-        told = printed(capsys, 2, str(config), flag, "--worker", "0/2")
-        assert "each would throw away what the others did" in told
-    inodes = {path.name: path.stat().st_ino for path in parts_of(config).iterdir()}
-    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")  # the same command, run again by Slurm
-    assert main([str(config), "--fresh"]) == 0
-    assert {name: (parts_of(config) / name).stat().st_ino for name in inodes} == inodes
-
-
-ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
-
-
-@pytest.mark.parametrize(
-    ("environment", "worker"),
-    [
-        ({}, (0, 1)),
-        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "3"}, (3, 4)),
-        (
-            {**ARRAY, "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_ID": "5"},
-            (2, 4),
-        ),
-        ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}, (1, 2)),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, (0, 1)),  # the batch script, outside of srun
-        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}, (5, 8)),
-    ],
-)
-def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str], worker: tuple[int, int]) -> None:
-    assert find_worker(environment) == Worker(*worker)
+    run_command(config, "--fresh")
 
 
 def test_elements_of_an_array_that_run_again_only_help(config: Path) -> None:
@@ -533,35 +406,6 @@ def test_elements_of_an_array_that_run_again_only_help(config: Path) -> None:
     evaluator = RAGEvaluator.from_config(config)
     evaluator.run(results_of(config), worker=Worker(4, 2))
     assert len(list(parts_of(config).iterdir())) == 10
-
-
-def test_the_worker_can_be_said_by_hand() -> None:
-    assert parse_worker("3/16") == Worker(3, 16)
-    for text in ("16/16", "3", "-1/2", "a/b", "1/0"):
-        with pytest.raises(ConfigError, match="expected NUMBER/COUNT, numbers from 0"):
-            parse_worker(text)
-    with pytest.raises(ConfigError, match="the environment variable SLURM_PROCID is 'x': expected a number"):
-        find_worker({"SLURM_PROCID": "x", "SLURM_STEP_NUM_TASKS": "2"})
-
-
-@pytest.mark.parametrize(
-    ("environment", "devices"),
-    [
-        ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, None),  # alone: device_map spreads the model
-        ({"CUDA_VISIBLE_DEVICES": "4,5,6,7", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, "6,7"),
-        ({"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "2(x3)"}, "0"),
-        ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, None),  # given its own
-        ({"CUDA_VISIBLE_DEVICES": "", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, None),
-    ],
-)
-def test_processes_of_a_node_share_its_gpus(environment: dict[str, str], devices: str | None) -> None:
-    assert share_devices(environment) == devices
-
-
-def test_workers_of_one_job_share_its_number() -> None:
-    assert run_id({"SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_ID": "9"}) == "SLURM_ARRAY_JOB_ID=7"
-    assert run_id({"SLURM_JOB_ID": "9"}) == "SLURM_JOB_ID=9"
-    assert run_id({}) is None
 
 
 def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
@@ -586,5 +430,5 @@ def test_results_are_written_though_a_worker_of_another_machine_died_while_it_wr
     half_done(config, done=10)
     (results_of(config) / "journal" / "g1" / "tmp" / "merging").write_text("1\nanother-machine\n")
     monkeypatch.setattr("rag_evaluator.run.merge.LONGEST_SECONDS", 0.5)
-    assert main([str(config)]) == 0
+    run_command(config)
     assert set(FILES) <= {path.name for path in results_of(config).iterdir()}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import printed, results_of, write_config
+from folders import printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -131,7 +131,7 @@ class TestMoreRows:
     def test_workers_that_start_together_after_a_limited_run_bring_its_scores_once(
         self, config: Path, capsys: Capture
     ) -> None:
-        assert main([str(config), "--limit", "6"]) == 0
+        run_command(config, "--limit", "6")
         command = [sys.executable, "-m", "rag_evaluator", str(config), "--worker"]
         workers = [subprocess.Popen([*command, f"{n}/3"], stderr=subprocess.PIPE, text=True) for n in range(3)]
         errors = [worker.communicate()[1].splitlines() for worker in workers]
@@ -140,7 +140,7 @@ class TestMoreRows:
         results = results_of(config)
         assert Journal(results).generation == 2
         assert [path.name for path in (results / "journal").glob("g*")] == ["g2"]
-        assert "12 rows" in printed(capsys, 0, str(config))
+        assert "12 rows" in printed(capsys, 0, config)
 
 
 class TestFewerRows:
@@ -159,20 +159,20 @@ class TestFewerRows:
 class TestWhatResultsSay:
     def test_every_place_says_that_a_run_is_partial(self, config: Path, capsys: Capture) -> None:
         results = results_of(config)
-        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
-        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
-        assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", str(results))
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, config, "--limit", "5")
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, config, "--limit", "5")
+        assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", results)
         assert "5 of 12 rows (limit)" in [value for _, value, _ in facts_of(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text("utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
-        merged = printed(capsys, 0, "merge", str(results))
+        merged = printed(capsys, 0, "merge", results)
         assert "5 rows from" in merged
         assert "partial: 5 of 12 rows (limit)" in merged
         assert len((results / "scores.jsonl").read_text("utf-8").splitlines()) == 5
 
     def test_gate_and_compare_say_which_run_is_partial(self, config: Path, caplog: Any, capsys: Capture) -> None:
-        printed(capsys, 0, str(config), "--sample", "5", "--set", "name=few")
-        printed(capsys, 0, str(config))
+        printed(capsys, 0, config, "--sample", "5", "--set", "name=few")
+        printed(capsys, 0, config)
         few, run = (str(config.parent / "results" / name) for name in ("few", "run"))
         printed(capsys, 1, "gate", few, "--min", "exact_match=0.5")
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in caplog.messages
@@ -251,7 +251,7 @@ class TestOtherTasks:
         assert "3 rows that b and a both answered" in shown
         assert "partial" not in shown
         assert asked.asked - before == before / 2
-        assert printed(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
+        assert printed(capsys, 0, "merge", tmp_path / "results" / "duel-b-a")
 
 
 def test_an_update_that_never_began_does_not_remove_what_a_run_with_more_rows_made(tmp_path: Path) -> None:

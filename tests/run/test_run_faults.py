@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
-from folders import printed, results_of, write_config
+from folders import contents_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -60,9 +60,9 @@ def unpublish(config: Path, chunk: int, change: Callable[[bytes], bytes] = bytes
 def test_a_damaged_value_of_an_unfinished_chunk_is_not_believed(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     scores = unpublish(config, 1, lambda line: line.replace(b'"value": 0.0', b'"value": 7.0'))
-    assert f"{scores}, line 1: damaged (its checksum does not fit)" in printed(capsys, 2, str(config))
+    assert f"{scores}, line 1: damaged (its checksum does not fit)" in printed(capsys, 2, config)
 
 
 def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
@@ -73,9 +73,9 @@ def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
     def spoil(line: bytes) -> bytes:
         return checked_line({**read_checked(line), "value": 7.0})
 
-    assert main([str(config)]) == 0
+    run_command(config)
     unpublish(config, 1, spoil)
-    message = printed(capsys, 2, str(config))
+    message = printed(capsys, 2, config)
     assert "000001" in message
     assert "7.0 is no exact_match, which lies between 0.0 and 1.0" in message
 
@@ -89,19 +89,19 @@ class TestStartingOver:
         model = model_folder("llama-bytelevel")
         text = f"metrics: [context_relevance]\njudge: {{model: {model}, max_new_tokens: 32}}"
         config = write_config(tmp_path, rows_of(2), text)
-        assert main([str(config)]) == 0
-        before = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        run_command(config)
+        before = contents_of(results_of(config).rglob("*"))
         (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
-        printed(capsys, 2, str(config), "--fresh", "--set", "judge.chat_template=broken.jinja")
-        after = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
+        printed(capsys, 2, config, "--fresh", "--set", "judge.chat_template=broken.jinja")
+        after = contents_of(results_of(config).rglob("*"))
         assert before.items() <= after.items()
-        assert "was complete already" in printed(capsys, 0, str(config))
+        assert "was complete already" in printed(capsys, 0, config)
 
     def test_fresh_that_is_killed_before_its_first_score_loses_nothing(
         self, config: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert main([str(config)]) == 0
-        before = {path: path.read_bytes() for path in journal_files(config, "parts")}
+        run_command(config)
+        before = contents_of(journal_files(config, "parts"))
 
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
@@ -109,14 +109,14 @@ class TestStartingOver:
         with monkeypatch.context() as patch:
             patch.setattr("rag_evaluator.evaluator.RAGEvaluator.scorer", stop)
             assert main([str(config), "--fresh"]) == 130
-        assert {path: path.read_bytes() for path in journal_files(config, "parts")} == before
+        assert contents_of(journal_files(config, "parts")) == before
 
     def test_fresh_makes_every_score_again(self, config: Path) -> None:
-        assert main([str(config)]) == 0
-        before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+        run_command(config)
+        before = contents_of(results_of(config).iterdir())
         made = {path.stat().st_mtime_ns for path in journal_files(config, "parts")}
-        assert main([str(config), "--fresh"]) == 0
-        assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
+        run_command(config, "--fresh")
+        assert contents_of(results_of(config).iterdir()) == before
         parts = journal_files(config, "parts")
         assert len(parts) == 3
         assert not made & {path.stat().st_mtime_ns for path in parts}  # a file system may give an inode anew
@@ -139,7 +139,7 @@ def test_files_that_are_not_ours_are_never_replaced(
     path = results_of(config) / name
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    message = printed(capsys, 2, str(config), *flags)
+    message = printed(capsys, 2, config, *flags)
     assert str(path.parent) in message
     assert path.read_text(encoding="utf-8") == text
 
@@ -161,8 +161,8 @@ def test_a_first_run_that_fails_before_any_score_does_not_lock_its_folder(
     text = f"metrics: [context_relevance]\njudge: {{model: {model_folder('llama-bytelevel')}, max_new_tokens: 32}}"
     config = write_config(tmp_path, rows_of(2), text)
     (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
-    printed(capsys, 2, str(config), "--set", "judge.chat_template=broken.jinja")
-    assert "context_relevance" in printed(capsys, 0, str(config))
+    printed(capsys, 2, config, "--set", "judge.chat_template=broken.jinja")
+    assert "context_relevance" in printed(capsys, 0, config)
 
 
 def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_model(
@@ -177,10 +177,10 @@ def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "loading\n"
-        message = printed(capsys, 2, str(config), "--set", "metrics=[bleu]")
+        message = printed(capsys, 2, config, "--set", "metrics=[bleu]")
         other.kill()
         assert "Changed: metrics: exact_match, chrf_score before, bleu_score now" in message
-    assert "bleu_score" in printed(capsys, 0, str(config), "--set", "metrics=[bleu]")
+    assert "bleu_score" in printed(capsys, 0, config, "--set", "metrics=[bleu]")
 
 
 def asked_on_update(folder: Path, before: Rows, after: Rows, metrics: list[str]) -> int:
@@ -218,14 +218,14 @@ def test_update_judges_only_what_it_does_not_have(after: Rows, asked: int, tmp_p
 def test_a_part_that_was_deleted_after_the_merge_is_made_again(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
-    before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
+    run_command(config)
+    before = contents_of(results_of(config).iterdir())
     journal_files(config, "parts")[1].unlink()
-    assert "The command that began the run makes them." in printed(capsys, 75, "merge", str(results_of(config)))
-    assert "written to" in printed(capsys, 0, str(config))
+    assert "The command that began the run makes them." in printed(capsys, 75, "merge", results_of(config))
+    assert "written to" in printed(capsys, 0, config)
     assert len(journal_files(config, "parts")) == 3
-    assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
-    printed(capsys, 0, "merge", str(results_of(config)))
+    assert contents_of(results_of(config).iterdir()) == before
+    printed(capsys, 0, "merge", results_of(config))
 
 
 ODD = ["[]", '{"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": {}}}', '{"plan": 3}', "\x00"]
@@ -236,34 +236,34 @@ ODD = ["[]", '{"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": 
 def test_odd_files_of_a_finished_run_give_no_traceback(
     name: str, text: str, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     summary = (results_of(config) / "summary.json").read_bytes()
     found = [path for path in results_of(config).rglob("*.json") if name in (path.name, path.parent.name)]
     assert found
     for path in found:
         path.write_text(text, encoding="utf-8")
-    assert "24/24" in printed(capsys, 0, "status", str(results_of(config)))
-    assert "exact_match" in printed(capsys, 0, str(config))
+    assert "24/24" in printed(capsys, 0, "status", results_of(config))
+    assert "exact_match" in printed(capsys, 0, config)
     assert (results_of(config) / "summary.json").read_bytes() == summary
 
 
 def test_a_finished_run_that_is_started_again_writes_nothing_and_notices_a_changed_file(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "written to" in printed(capsys, 0, str(config))
-    again = printed(capsys, 0, str(config))
+    assert "written to" in printed(capsys, 0, config)
+    again = printed(capsys, 0, config)
     assert "written to" not in again
     assert f"{results_of(config)} was complete already: nothing was scored or written" in again
     shutil.copy(results_of(config) / "scores.csv", results_of(config) / "copy")  # the same bytes at another time
     (results_of(config) / "copy").replace(results_of(config) / "scores.csv")
-    assert "somebody has changed it" not in printed(capsys, 0, str(config))
+    assert "somebody has changed it" not in printed(capsys, 0, config)
     path = results_of(config) / "scores.csv"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("0.0", "1.0"), encoding="utf-8")
-    message = printed(capsys, 0, str(config))
+    message = printed(capsys, 0, config)
     assert "scores.csv is not as written, somebody has changed it" in message
     assert path.read_text(encoding="utf-8") != text
-    printed(capsys, 0, "merge", str(results_of(config)))
+    printed(capsys, 0, "merge", results_of(config))
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -279,7 +279,7 @@ def test_status_does_not_show_a_killed_worker_as_working(
 ) -> None:
     run = {"arguments": [str(config), "--grace", "60"], "environment": {"SLOW": "60"}, "signals": signals}
     assert zygote.run(config.parent / "record", run) != [0]
-    message = printed(capsys, 0, "status", str(results_of(config)))
+    message = printed(capsys, 0, "status", results_of(config))
     assert state in message
     assert "│ works" not in message
     assert "nobody works" in message
@@ -296,7 +296,7 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
         assert len(message.splitlines()) == 1
         assert "its journal has format 1, this version reads and writes 2" in message
         assert "--fresh" in message
-    assert main([str(config), "--fresh"]) == 0
+    run_command(config, "--fresh")
 
 
 def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_scored(
@@ -309,7 +309,7 @@ def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_sc
             rows.write_text("".join(json.dumps({**row, "response": "other"}) + "\n" for row in rows_of(12)))
 
     RAGEvaluator(config).run(results_of(config), progress=edit)
-    assert "holds scores of another run. Changed: the rows." in printed(capsys, 2, str(config))
+    assert "holds scores of another run. Changed: the rows." in printed(capsys, 2, config)
 
 
 def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
@@ -329,11 +329,11 @@ def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path
 def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_behind(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     scores = unpublish(config, 1)
     scores.rename(scores.with_name("moved"))
     scores.symlink_to("published meanwhile")
-    message = printed(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
+    message = printed(capsys, 2, config, "--update", "--set", "metrics=[exact_match]")
     assert "another process is at work here" in message
     assert [path.name for path in results_of(config).glob("journal/g*")] == ["g1"]
 
@@ -344,7 +344,7 @@ def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_noth
     kill = "import os; import rag_evaluator.results.writers as s; s.json_text = lambda *_: os.kill(os.getpid(), 9)"
     assert zygote.run(config.parent / "record", {"arguments": [str(config)], "code": kill}) == [-signal.SIGKILL]
     began = time.monotonic()
-    assert main([str(config)]) == 0
+    run_command(config)
     assert time.monotonic() - began < 20
     assert not [path.name for path in results_of(config).iterdir() if path.name.startswith(".")]
 
@@ -352,7 +352,7 @@ def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_noth
 def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results_of(config).parent.mkdir()
     results_of(config).symlink_to("nowhere/at all")
-    assert "cannot be written" in printed(capsys, 2, str(config))
+    assert "cannot be written" in printed(capsys, 2, config)
 
 
 def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it(tmp_path: Path) -> None:

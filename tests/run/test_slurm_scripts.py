@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from rag_evaluator.cli.main import main
+from folders import run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +16,7 @@ def test_sbatch_gets_the_array_its_options_and_what_each_worker_runs(
     config = tmp_path / "config.yaml"
     config.write_text("metrics: [exact_match]\n", encoding="utf-8")
     given = ["--set", "limit=5", "--dry-run", "--", "--partition=gpu", "-A", "team"]
-    assert main(["submit", str(config), "--workers", "2", *given]) == 0
+    run_command("submit", config, "--workers", "2", *given)
     launcher = f"--array=0-1 --partition=gpu -A team {ROOT / 'launcher.sh'}"
     assert capsys.readouterr().out.endswith(f"{launcher} evaluate {config} --set limit=5\n")
 

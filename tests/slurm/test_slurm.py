@@ -19,6 +19,9 @@ ROWS, CHUNK = 400, 10
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(not can_run(), reason="needs Slurm and root; see install.sh")]
 
 
+Undisturbed = dict[str, dict[str, bytes]]
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made = Cluster(tmp_path_factory.mktemp("slurm"))
@@ -44,7 +47,7 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> dict[str, dict[str, bytes]]:
+def undisturbed() -> Undisturbed:
     """What one process without Slurm makes of a dataset, once for all tests."""
     return {}
 
@@ -100,7 +103,7 @@ def a_worker(config: Path, number: int) -> int:
     return int(path.stem.split(".")[-1])
 
 
-def check(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+def check(config: Path, undisturbed: Undisturbed) -> None:
     """The bytes of one undisturbed process, and every score once."""
     if not undisturbed:
         command(str(config), "--set", f"output_dir={config.parent / 'alone'}")
@@ -118,7 +121,7 @@ def logs_of(config: Path) -> str:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: Undisturbed) -> None:
     array = submit(config, 3)
     pid = a_worker(config, 1)
     wait_for_parts(config, 3)
@@ -134,7 +137,7 @@ def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[st
 
 
 @pytest.mark.usefixtures("cluster")
-def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: Undisturbed) -> None:
     array = submit(config, 3, "--exclusive", "--mem=0")
     wait_for_parts(config, 1)
     running = subprocess.run(["squeue", "-h", "-t", "R", "-j", array, "-o", "%N %C"], capture_output=True, text=True)
@@ -146,7 +149,7 @@ def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+def test_a_job_that_is_requeued_continues(config: Path, undisturbed: Undisturbed) -> None:
     os.chdir(config.parent)
     job = sbatch("--cpus-per-task=1", "--output=log", str(ROOT / "launcher.sh"), str(config))
     wait_for_parts(config, 4)
@@ -162,9 +165,7 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, d
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
-def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(
-    config: Path, undisturbed: dict[str, dict[str, bytes]]
-) -> None:
+def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(config: Path, undisturbed: Undisturbed) -> None:
     os.chdir(config.parent)
     job = sbatch("--cpus-per-task=1", "--output=log", str(ROOT / "launcher.sh"), str(config))
     wait_for_parts(config, 4)
@@ -178,7 +179,7 @@ def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(
 
 
 @pytest.mark.lost_node
-def test_a_lost_node(cluster: Cluster, config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
+def test_a_lost_node(cluster: Cluster, config: Path, undisturbed: Undisturbed) -> None:
     """The job of a lost node begins again on the other one while its first copy still runs."""
     exclusive = ["--cpus-per-task=4", "--gres=gpu:2", f"--output={config.parent}/log-%a", "--array=0-1"]
     hold = config.parent / "hold"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import results_of, write_config
+from folders import error_of, output_of, results_of, run_command, write_config
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
@@ -48,29 +48,29 @@ def fails(error: Exception) -> Callable[..., None]:
 
 
 def test_a_report_is_written_with_the_scores(config: Path) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     assert "<!doctype html>" in report_of(config).read_text("utf-8")
     [note] = report_of(config).parent.glob("journal/g*/merged.json")
     assert "report.html" in json.loads(note.read_bytes())["files"]
 
 
 def test_no_report_is_written_where_none_is_wanted_and_one_that_is_there_stays(config: Path) -> None:
-    assert main([str(config), "--set", "report=false"]) == 0
+    run_command(config, "--set", "report=false")
     assert not report_of(config).exists()
     report_of(config).write_text("somebody's", "utf-8")
-    assert main([str(config), "--set", "report=false", "--set", "ci_level=0.9"]) == 0
+    run_command(config, "--set", "report=false", "--set", "ci_level=0.9")
     assert report_of(config).read_text("utf-8") == "somebody's"
 
 
 def test_a_report_is_added_to_a_finished_run_without_judging(config: Path, scored: list[str]) -> None:
-    assert main([str(config), "--set", "report=false"]) == 0
-    assert main([str(config)]) == 0
+    run_command(config, "--set", "report=false")
+    run_command(config)
     assert report_of(config).is_file()
     assert len(scored) == len(ROWS)
 
 
 def test_a_report_that_was_deleted_is_written_again_without_judging(config: Path, scored: list[str]) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     before = report_of(config).read_bytes()
     for command in (["merge", str(report_of(config).parent)], [str(config)]):
         report_of(config).unlink()
@@ -78,7 +78,7 @@ def test_a_report_that_was_deleted_is_written_again_without_judging(config: Path
         assert report_of(config).read_bytes() == before
     assert len(scored) == len(ROWS)
     written = report_of(config).stat().st_mtime_ns
-    assert main([str(config)]) == 0
+    run_command(config)
     assert report_of(config).stat().st_mtime_ns == written, "a run that has its report was written again"
 
 
@@ -88,30 +88,27 @@ def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
 ) -> None:
     with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
         broken.setattr("rag_evaluator.report.document.write_report", fails(error))
-        assert main([str(config)]) == 0
+        run_command(config)
     assert str(error) in caplog.text
     assert f"To try again: rag-evaluator report {report_of(config).parent}" in caplog.text
     assert (report_of(config).parent / "scores.jsonl").is_file()
     assert not report_of(config).exists()
-    assert main([str(config)]) == 0
+    run_command(config)
     assert report_of(config).is_file(), "the next start did not try again"
 
 
 def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: Capture) -> None:
     report_of(config).parent.mkdir(parents=True)
     report_of(config).write_text("mine", "utf-8")
-    assert main([str(config)]) == 2
-    assert "holds report.html, which this program did not write" in capsys.readouterr().err
+    assert "holds report.html, which this program did not write" in error_of(capsys, config)
     assert report_of(config).read_text("utf-8") == "mine"
 
 
 def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(config: Path, capsys: Capture) -> None:
-    assert main([str(config)]) == 0
+    run_command(config)
     folder, before = report_of(config).parent, report_of(config).stat().st_mtime_ns
     labels = config.parent / "labels.csv"
     labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), "utf-8")
     certify(folder, labels)
     assert report_of(config).stat().st_mtime_ns > before
-    capsys.readouterr()
-    assert main([str(config)]) == 0
-    assert "report.html" not in capsys.readouterr().out, "the run says that its report was changed"
+    assert "report.html" not in output_of(capsys, config), "the run says that its report was changed"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
-from folders import results_of, write_config
+from folders import error_of, output_of, results_of, run_command, write_config
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import journals_in
@@ -77,15 +77,13 @@ def test_status_and_merge_know_sort_and_generate(
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 4)
     main([command, str(config)])
-    capsys.readouterr()
-    assert main(["status", str(results_of(config))]) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "status", results_of(config))
     assert f"{command}: chunks 1/1, questions 4/4 (100.0 %)" in shown
     assert "results written" in shown
     before = {name: (results_of(config) / name).read_bytes() for name in FILES[command]}
     for name in FILES[command]:
         (results_of(config) / name).unlink()
-    assert main(["merge", str(results_of(config))]) == 0
+    run_command("merge", results_of(config))
     assert {name: (results_of(config) / name).read_bytes() for name in FILES[command]} == before
 
 
@@ -105,12 +103,10 @@ def test_changed_settings_are_refused_and_updated_without_asking_anything_again(
     tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 3)
-    assert main(["sort", str(config)]) == 0
-    assert main(["sort", str(config), "--set", "sort.k=2"]) == 2
-    assert "Changed: order: k 10 before, 2 now" in capsys.readouterr().err
-    assert main(["sort", str(config), "--set", "sort.k=2", "--update"]) == 0
-    assert "of them 0 now" in capsys.readouterr().out
+    run_command("sort", config)
+    assert "Changed: order: k 10 before, 2 now" in error_of(capsys, "sort", config, "--set", "sort.k=2")
+    assert "of them 0 now" in output_of(capsys, "sort", config, "--set", "sort.k=2", "--update")
     rows = json.loads((results_of(config) / "sorted_indices.json").read_text(encoding="utf-8"))
     assert [row["k"] for row in rows] == [2, 2, 2]
-    assert main(["sort", str(config), "--set", "sort.k=2"]) == 0
-    assert "was complete already: nothing was scored or written" in capsys.readouterr().out
+    shown = output_of(capsys, "sort", config, "--set", "sort.k=2")
+    assert "was complete already: nothing was scored or written" in shown

@@ -254,6 +254,10 @@ def test_all_contexts_are_sorted_where_fast_is_false(strategy: str) -> None:
     assert "fast: false" in found["reasons"]["RR"]
 
 
+def test_a_row_without_a_question_has_no_order() -> None:
+    assert sort_all(scripted(honest), [["a", "b"]], [" "])[0]["reasons"]["sorted"] == "there is no question"
+
+
 def always_first(one: float, other: float) -> float:
     """Prefers the context shown first whatever it holds, a little less when it is the worse one."""
     return 0.999999 if one > other else 0.99999

@@ -106,6 +106,10 @@ def test_nothing_is_asked_in_vain(contexts: list[str], answer: str, reason: str 
     assert asked.of(not_asked) == []
 
 
+def test_a_row_without_a_question_has_no_reference() -> None:
+    assert generate(Asked().judge, ["Fact1"], question=" ").reason == "there is no question"
+
+
 def test_a_judge_who_denies_the_answer_when_joining_leaves_it_empty_with_that_reason() -> None:
     asked = Asked(lambda shown: NO if isinstance(shown, ReduceInput) else answer_with_facts(shown))
     reference = generate(asked.judge, CONTEXTS)

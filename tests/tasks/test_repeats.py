@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import write_config
+from folders import error_of, write_config
 from langchain_core.language_models import FakeListLLM
 from pydantic import BaseModel
 
@@ -22,7 +22,6 @@ from rag_evaluator import (
     compare,
     read_questions,
 )
-from rag_evaluator.cli.main import main
 from rag_evaluator.judge import Capabilities, Draw, Opinion
 from rag_evaluator.results import FILES, Score
 from rag_evaluator.run import Journal, parse_worker, read_status
@@ -247,8 +246,7 @@ def test_repeats_of_a_judge_that_may_sample_are_allowed(judge: Any, settings: di
 def test_the_command_line_refuses_in_one_line_with_the_place(
     rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(write_config(tmp_path, rows, "metrics: [context_relevance]\nrepeats: 5"))]) == 2
-    shown = capsys.readouterr().err
+    shown = error_of(capsys, write_config(tmp_path, rows, "metrics: [context_relevance]\nrepeats: 5"))
     assert shown.startswith("error: config.yaml, line 3: repeats is 5, but this judge is reproducible: ")
     assert shown.count("\n") == 1
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 import tiny_verifiers
+from safetensors.torch import load_file, save_file
 
 from rag_evaluator import ModelError, RAGEvaluator, Verifier
 from rag_evaluator.config import make_config
+from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
 from rag_evaluator.metrics import chosen_metrics
 
 ROW = {
@@ -15,6 +17,9 @@ ROW = {
     "retrieved_contexts": ["The bridge of Harn was opened in 1921.", "It has three arches."],
     "response": "The bridge was opened in 1921. It has two arches.",
 }
+
+
+CONTEXTS, CLAIM = ROW["retrieved_contexts"], "It has two arches."
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,41 @@ def test_a_sentence_longer_than_the_window_has_no_score_with_its_reason(folder: 
     assert score.missing
     assert "tokens, and this verifier reads 512" in str(score.reason)
     assert score.lasting
+
+
+def test_weights_that_give_no_number_give_no_score(tmp_path: Path) -> None:
+    folder = tiny_verifiers.make("nli", tmp_path / "nli")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"] *= float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UndefinedScoreError, match="gave no number"):
+        Verifier(folder).support(CONTEXTS, CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("contexts", "claim", "error"),
+    [
+        ([], CLAIM, UndefinedScoreError),
+        (["  "], CLAIM, UndefinedScoreError),
+        (CONTEXTS, " \n", UndefinedScoreError),
+        (CONTEXTS, "The bridge of Harn is old. " * 200, PromptTooLongError),
+    ],
+)
+def test_nothing_to_verify_and_a_claim_that_fills_the_window_have_no_probability(
+    folder: Path, contexts: list[str], claim: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        Verifier(folder).best(contexts, claim)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"), [("tokenizer*", "has no tokenizer"), ("*.safetensors", r"has no \*\.safetensors")]
+)
+def test_a_folder_that_is_no_verifier_is_refused_before_it_is_loaded(
+    tmp_path: Path, missing: str, message: str
+) -> None:
+    folder = tiny_verifiers.make("nli", tmp_path / "model")
+    for file in folder.glob(missing):
+        file.unlink()
+    with pytest.raises(ModelError, match=message):
+        Verifier(folder)

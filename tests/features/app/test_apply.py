@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from folders import output_of
 from made import review
 
 from rag_evaluator import (
@@ -120,6 +121,15 @@ def test_the_history_says_who_changed_what_when_before_and_after(run: Path) -> N
     assert history[2]["revised"] == load_dataset(made.path)[0].digest
     assert [(change.place, change.field) for change in made.changes] == [(0, "row"), (1, "reference")]
     assert made.rows == 2
+
+
+def test_the_command_says_what_was_changed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(run, 1, "reference", "Tusk", before="Tesk")
+    say(run, 0, "duplicate", True)
+    shown = output_of(capsys, "review", "apply", run, "--drop", "duplicate")
+    assert shown.startswith("row 0 left out, anna: ")
+    assert 'row 1, reference, anna: "Tesk" -> "Tusk"' in shown
+    assert f"2 rows written to {run.parent / 'data.reviewed.jsonl'}" in shown
 
 
 AB = {"question": "a?", "answer": "x"}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
+from folders import contents_of, run_command
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run
 
 from rag_evaluator import (
@@ -21,7 +22,6 @@ from rag_evaluator import (
     certify,
     label_sheet,
 )
-from rag_evaluator.cli.main import main
 from rag_evaluator.features.certify import BINARY, DrawRecord, Label, Labelled, draw_path, figures_of, ratings_of
 from rag_evaluator.run import Journal, changed_files
 from rag_evaluator.statistics import Array, Scale
@@ -129,10 +129,10 @@ FAULTS: dict[str, tuple[list[str], str]] = {
 def test_a_faulty_table_is_refused_with_its_line_and_nothing_is_written(
     run: Path, tmp_path: Path, lines: list[str], said: str
 ) -> None:
-    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    before = contents_of(run.rglob("*"))
     with pytest.raises((DatasetError, ResultsError), match=said):
         certify(run, write_csv(tmp_path / "l.csv", lines))
-    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert contents_of(run.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_the_summary_keeps_the_mean_label_through_merge_and_new_groups(tmp_path:
     config = tmp_path / "config.yaml"
     config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", "utf-8")
     folder = tmp_path / "results" / "run"
-    assert main([str(config)]) == 0
+    run_command(config)
 
     def labels() -> Any:
         return json.loads((folder / "summary.json").read_bytes())["exact_match"].get("labels")
@@ -325,14 +325,14 @@ def test_the_summary_keeps_the_mean_label_through_merge_and_new_groups(tmp_path:
     certify(folder, label={"exact_match": "human"})
     assert labels()["label_mean"] == pytest.approx(19 / 40)
     assert changed_files(Journal(folder)) == []
-    assert main(["merge", str(folder)]) == 0
+    run_command("merge", folder)
     assert labels()["label_mean"] == pytest.approx(19 / 40)
-    assert main([str(config), "--set", "group_by=[human]"]) == 0
+    run_command(config, "--set", "group_by=[human]")
     summary = json.loads((folder / "summary.json").read_bytes())["exact_match"]
     assert set(summary["groups"]) == {"human"}
     assert summary["labels"]["label_mean"] == pytest.approx(19 / 40)
     rows.write_text("".join(json.dumps(row) + "\n" for row in exact_rows(right=10)), "utf-8")
-    assert main([str(config), "--fresh"]) == 0
+    run_command(config, "--fresh")
     assert labels() is None  # other rows
 
 

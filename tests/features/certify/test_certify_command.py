@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from labelled_runs import exact_rows, exact_run
-
-from rag_evaluator.cli.main import main
+from folders import error_of, output_of
+from labelled_runs import exact_rows, exact_run, graded_run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -19,8 +18,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture) -> None:
-    assert main(["certify", str(run), "--label", "exact_match=human", "--threshold", "exact_match=0.5"]) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, "certify", run, "--label", "exact_match=human", "--threshold", "exact_match=0.5")
     assert "0.93 [" in shown
     first, following, *_ = shown.splitlines()
     assert first.startswith("The scores are useful for exact_match: they rank an accepted row above a rejected one in ")
@@ -34,10 +32,20 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert "\x1b" not in shown
 
 
+def test_grades_of_two_annotators_are_compared_with_the_judge_and_each_other(tmp_path: Path, capsys: Capture) -> None:
+    run, names = graded_run(tmp_path / "run"), ("anna", "bob")
+    lines = ["row,answer_rubric", *(f"{place},{row['human'] * 4 + 1}" for place, row in enumerate(exact_rows()))]
+    for name in names:
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines), "utf-8")
+    labels = [word for name in names for word in ("--labels", tmp_path / f"{name}.csv")]
+    shown = output_of(capsys, "certify", run, *labels, "--scale", "answer_rubric=1..5")
+    assert "answer_rubric: Krippendorff's alpha of the annotators 1.00 in 40 rows" in shown
+    assert "    label 1. as expected\n" in shown, "the judge's reason"
+
+
 def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys: Capture) -> None:
     out = ["--json", "--out", str(tmp_path / "c.json")]
-    assert main(["certify", str(run), "--label", "exact_match=human", *out]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(output_of(capsys, "certify", run, "--label", "exact_match=human", *out))
     assert found["metrics"]["exact_match"]["compared"] == 40
     assert found["disagreements"][0]["row"] == 0
     assert found["conclusion"]["sentences"][0].startswith("The scores are useful for exact_match")
@@ -56,8 +64,7 @@ BAD: list[tuple[list[str], str]] = [
     ("arguments", "said"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
 def test_bad_input_exits_with_two_and_one_line(run: Path, capsys: Capture, arguments: list[str], said: str) -> None:
-    assert main([str(run) if word == "RUN" else word for word in arguments]) == 2
-    error = capsys.readouterr().err
+    error = error_of(capsys, *(run if word == "RUN" else word for word in arguments))
     assert error.startswith("error: ")
     assert said in error
     assert "Traceback" not in error

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from folders import output_of
 from labelled_runs import ROWS, exact_rows, fill, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
-from rag_evaluator.cli.main import main
 from rag_evaluator.comparison import adjusted, difference_of
 from rag_evaluator.results import KeptLabels, LabelDifference, conclude_labels
 from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
@@ -46,8 +46,7 @@ def test_labels_of_all_rows_give_their_mean_difference(runs: tuple[Path, Path], 
     assert first == "By people's labels of 40 rows, b is better in answer_rubric by 0.25 [0.08, 0.39]."
     assert scores == "b is better in answer_rubric by 0.25 [0.10, 0.39]."
     assert "over the 1 difference by labels of this comparison" in written["conclusion"]["rules"][1]
-    assert main(["compare", *map(str, runs)]) == 0
-    assert "answer_rubric, by people's labels of 40 rows, " in capsys.readouterr().out
+    assert "answer_rubric, by people's labels of 40 rows, " in output_of(capsys, "compare", *runs)
 
 
 def test_other_labels_of_equal_texts_are_noise_and_no_difference(tmp_path: Path) -> None:
@@ -122,8 +121,7 @@ def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(tm
     [line] = compare(*runs).labels
     assert line.figures is not None
     assert (line.figures.judge_weight, line.figures.label_mean) == (0.0, pytest.approx(2 / 30))
-    assert main(["compare", *map(str, runs)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    shown = " ".join(output_of(capsys, "compare", *runs).split())
     assert "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the " in shown
     assert shown.startswith("Not settled by labels of 30 rows: answer_rubric differs by 0.07 [-0.07, 0.19]; a true")
     assert "needs about 240 labels in each run. In 40 rows no score differs." in shown

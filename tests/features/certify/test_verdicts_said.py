@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import output_of, run_command
 from labelled_runs import exact_rows, exact_run, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, gate
-from rag_evaluator.cli.main import main
 from rag_evaluator.report import certified
 from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines
 
@@ -30,7 +30,7 @@ def run_with(folder: Path, people: list[int], **config: Any) -> Path:
 @pytest.mark.parametrize(("word", "people"), PEOPLE.items(), ids=PEOPLE)
 def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word: str, people: list[int]) -> None:
     folder = run_with(tmp_path / "run", people)
-    assert main(["certify", str(folder), "--label", "exact_match=human"]) == 0
+    run_command("certify", folder, "--label", "exact_match=human")
     capsys.readouterr()
     found = read_certificate(folder / CERTIFICATE)["metrics"]["exact_match"]["verdict"]
     assert found["word"] == word
@@ -52,16 +52,14 @@ def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: 
     (tmp_path / "config.yaml").write_text(
         f"name: again\ndataset: rows.jsonl\nmetrics: [exact_match]\ncertificate: {folder / CERTIFICATE}\n", "utf-8"
     )
-    assert main([str(tmp_path / "config.yaml")]) == 0
-    shown = capsys.readouterr().out.replace(str(tmp_path), "")
+    shown = output_of(capsys, tmp_path / "config.yaml").replace(str(tmp_path), "")
     said = "certified on other data: useful, AUC 1.000" if word == "useful" else f"{word} on other data: AUC 0."
     assert f"exact_match: {said}" in shown
     assert ("certified" in shown) == (word == "useful")
     doubt = "Do not rely on exact_match: a certificate says worse than chance on "
     assert shown.startswith(f"{doubt}other data: AUC 0.") == (word != "useful")
     for of in (folder, tmp_path / "results" / "again"):
-        assert main(["gate", str(of), "--min", "exact_match=0.2"]) == 0
-        passed, *others = capsys.readouterr().out.splitlines()
+        passed, *others = output_of(capsys, "gate", of, "--min", "exact_match=0.2").splitlines()
         assert passed.startswith("Passed: exact_match: ")
         said = f"{doubt}{'these rows' if of == folder else 'other data'}"
         assert any(line.startswith(said) for line in others) == (word != "useful")

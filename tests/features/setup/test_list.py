@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from folders import output_of
 
 from rag_evaluator import METRICS
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.features.setup import LISTS
 
@@ -15,11 +15,9 @@ NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 
 @pytest.mark.parametrize("kind", LISTS)
 def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", kind, "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(output_of(capsys, "list", kind, "--json"))
     assert {row["name"] for row in listed} == set(NAMES[kind])
-    assert main(["list", kind]) == 0
-    table = capsys.readouterr().out
+    table = output_of(capsys, "list", kind)
     assert all(name in table for name in NAMES[kind])
 
 

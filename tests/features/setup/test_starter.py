@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from folders import output_of
 
 from rag_evaluator import (
     ConfigError,
@@ -19,7 +20,6 @@ from rag_evaluator import (
     RagEvaluatorError,
     load_config,
 )
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.features.setup import COLUMN_NAMES, Proposal, propose, recognised
 from rag_evaluator.prompts import languages_in
@@ -337,8 +337,7 @@ def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_an
     proposal = proposed(path)
     assert proposal.metrics == metrics
     assert load_config(tmp_path / "config.yaml").retrieval.match == match
-    assert main(["check", str(tmp_path / "config.yaml")]) == 0
-    assert "ready to run" in capsys.readouterr().out
+    assert "ready to run" in output_of(capsys, "check", tmp_path / "config.yaml")
     results = RAGEvaluator(tmp_path / "config.yaml").evaluate()
     assert list(results.scores) == metrics
     assert not any(score.missing for scores in results.scores.values() for score in scores)

@@ -14,6 +14,7 @@ import openai
 import psutil
 import pytest
 from fake_server import CUT, SLOW, Fake, Verdict, ask, configuration, judge_of, serve, shortest, status
+from folders import error_of, run_command
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import (
@@ -126,8 +127,7 @@ def test_a_missing_server_is_bad_input_and_nothing_is_written(
     tmp_path: Path, rows: Rows, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = configuration(tmp_path, rows, {"engine": "server", "url": "http://127.0.0.1:9/v1"})
-    assert main([str(config)]) == 2
-    message = capsys.readouterr().err
+    message = error_of(capsys, config)
     assert message.count("judge.url") == 1 and "127.0.0.1:9" in message and "Start one" in message
     assert not (tmp_path / "results" / "r" / "scores.jsonl").exists()
 
@@ -167,7 +167,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_KEY", SECRET)
     settings = {"engine": "server", "url": fake.url, "api_key_env": "MY_KEY"}
-    assert main([str(configuration(tmp_path, rows, settings))]) == 0
+    run_command(configuration(tmp_path, rows, settings))
     judge = judge_of(fake, api_key_env="MY_KEY")
     fake.always = status(401, f"wrong key {SECRET}")
     (error,) = ask(judge)
@@ -244,7 +244,7 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
     assert main([config]) == 75
     fake.always, fake.content = None, alive
     asked = questions(fake)
-    assert main([config]) == 0
+    run_command(config)
     scores = [json.loads(line) for line in (tmp_path / "results/r/scores.jsonl").read_text().splitlines()]
     assert [score["context_relevance"] for score in scores] == [0.0] * 3
     assert 0 < questions(fake) - asked < 6
@@ -259,12 +259,12 @@ def test_a_run_that_has_not_changed_asks_nothing_and_a_moved_server_keeps_its_sc
     fake: Fake, tmp_path: Path, rows: Rows
 ) -> None:
     config = str(configuration(tmp_path, rows, {"engine": "server", "url": fake.url}))
-    assert main([config]) == 0
+    run_command(config)
     asked = len(fake.asked)
-    assert main([config]) == 0
+    run_command(config)
     assert len(fake.asked) == asked
     with serve(path=tmp_path / "s") as moved:  # a UNIX socket
-        assert main([str(configuration(tmp_path, rows, {"engine": "server", "url": moved.url}))]) == 0
+        run_command(configuration(tmp_path, rows, {"engine": "server", "url": moved.url}))
         assert moved.asked and not [body for _, body, _ in moved.asked if "Tesk" in json.dumps(body)]
 
 
@@ -273,7 +273,7 @@ def test_a_judge_that_a_server_runs_is_never_called_the_toy(
 ) -> None:
     """`judge.model` is `demo` where nobody has set it."""
     config = configuration(tmp_path, rows, {"engine": "server", "url": fake.url})
-    assert main([str(config), "--set", "language=german"]) == 0
+    run_command(config, "--set", "language=german")
     told = "".join(capsys.readouterr())
     assert "according to this judge" in told and "toy" not in told
 

@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Not compiled: that is half the time of an installation, and Python compiles what is imported.
 INSTALL = $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
-# Two stamps: the program with its demo, and beside it what tests and documentation need.
+# Two stamps: the program with its demo, and with all that tests and documentation need.
 RUN := .venv/.setup-run
 SETUP := .venv/.setup-done
+# The test files that have a mark: others need not be read.
+MARKED = $(sort $(shell grep -rlw --include='test_*.py' 'mark.$(1)' tests))
 
 .PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm real-models test-real test-real-quick test-slow test-slurm test-slurm-quick check fix bench prompts containers clean
 
@@ -14,27 +16,32 @@ run: $(RUN) ## score the bundled sample with the demo judge
 
 setup: $(SETUP) ## make .venv with the tested versions
 
+define ENVIRONMENT
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+$(PYTHON) -m venv .venv
+$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
+rm -rf rag_evaluator.egg-info
+endef
+
 $(RUN): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
-	rm -rf rag_evaluator.egg-info
+	$(ENVIRONMENT)
 	$(INSTALL) -e '.[demo,charts]'
 	@touch $@
 
-$(SETUP): $(RUN)
+$(SETUP): pyproject.toml constraints.txt
+	$(ENVIRONMENT)
 	$(INSTALL) -e '.[all,dev,docs]'
-	@touch $@
+	@touch $(RUN) $@
 
 test: setup ## the tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models and not features and not real"
 
 test-processes: setup ## the tests that start, stop and kill whole runs
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
+	$(BIN)/python -m pytest $(call MARKED,processes) -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
 
 test-models: setup ## answers of tiny models of many architectures, in all batches
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "models and not slow"
+	$(BIN)/python -m pytest $(call MARKED,models) -n 2 --dist worksteal -m "models and not slow"
 
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error
 	$(BIN)/python -m tools.docs
@@ -43,7 +50,7 @@ test-docs: setup ## every command of README and docs, every example of --help, t
 	$(BIN)/python -m pytest tests/docs tests/test_notebook.py -m docs -n 2 --dist loadgroup
 
 test-features: setup ## the program without each feature alone
-	$(BIN)/python -m pytest tests/features -m features -n 2
+	$(BIN)/python -m pytest tests/features/test_without_features.py -m features -n 2
 
 test-package: setup ## the package: built, installed in a fresh environment, used in another folder
 	$(BIN)/python -m pytest tests/test_package.py

@@ -15,7 +15,7 @@ class Zygote:
 
     def __init__(self) -> None:
         command = [sys.executable, str(ROOT / "tests" / "zygote.py")]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, **pipes)
 

@@ -1,7 +1,11 @@
-"""Shared parts: one thread for tiny models, model folders made once a session, a small dataset."""
+"""Shared parts: one thread for each process, model folders made once a session, a small dataset.
+
+It imports no torch: the process of pytest-xdist that gives out tests needs none.
+"""
 
 import os
 
+os.environ["OMP_NUM_THREADS"] = "1"  # of torch, here and in what tests start: two workers fill two cores
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
@@ -14,15 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiny_models
-import torch
 from command_starter import Zygote
 from httpx._config import create_ssl_context
 
 from rag_evaluator import Config, load_config
 from rag_evaluator.files import Watch
 
-torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
 
 
@@ -58,6 +59,8 @@ def _no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """`model_folder(kind, **shape)`: folder of a tiny random-weight model, made once."""
+    import tiny_models
+
     made: dict[Any, Path] = {}
 
     def folder(kind: str, **shape: Any) -> Path:

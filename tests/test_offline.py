@@ -34,9 +34,7 @@ def program(code: str, **environment: str) -> Any:
     """What a program of its own prints, as JSON; without any of our switches but those given."""
     kept = {name: value for name, value in os.environ.items() if name not in (*SWITCHES, *TALK)}
     command = [sys.executable, "-c", f"import json, os, sys\n{code}"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env={**kept, "OMP_NUM_THREADS": "1", **environment}
-    )
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env={**kept, **environment})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

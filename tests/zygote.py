@@ -19,7 +19,6 @@ from typing import Any
 import langchain_huggingface  # noqa: F401  # what a run imports late
 import ragas.metrics.collections
 import sentence_transformers  # noqa: F401
-import torch
 import transformers
 
 import rag_evaluator.cli.console
@@ -34,7 +33,6 @@ from rag_evaluator.metrics import Scorer
 from rag_evaluator.models import MODELS
 from rag_evaluator.tasks import Generator, Sorter
 
-torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
 

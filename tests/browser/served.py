@@ -35,7 +35,7 @@ class Server:
         """Start it, or start it again on the same port; returns when it answers."""
         command = [sys.executable, "-m", "rag_evaluator", "view", str(self.results), "--host", HOST]
         command += ["--port", str(self.port), *self.options]
-        environment = {**os.environ, "RAG_EVALUATOR_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "RAG_EVALUATOR_TOKEN": TOKEN}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         until = time.monotonic() + seconds

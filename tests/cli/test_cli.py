@@ -486,7 +486,6 @@ def may_unshare() -> bool:
 def test_the_main_job_runs_with_the_network_taken_away_quietly_and_with_the_same_result(
     finished: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     for name in ("RAGAS_DO_NOT_TRACK", "HF_HUB_OFFLINE", "TRANSFORMERS_VERBOSITY"):  # the package sets them itself
         monkeypatch.delenv(name, raising=False)
     command = ["unshare", "-rn", sys.executable, str(ROOT / "main.py"), str(config)]

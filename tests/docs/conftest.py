@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import prepared
 import pytest
 
 
 @pytest.fixture(scope="session")
 def fresh_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Gives the prepared folder as it was, each time it is called."""
+    import prepared
+
     base = tmp_path_factory.mktemp("docs")
     source, work = base / "prepared", base / "work"
     work.mkdir()

@@ -18,6 +18,7 @@ from rag_evaluator.judge import PromptText
 
 ROWS = 24  # certify needs 20 labels
 MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")
+MANY_FILES = ("examples", "prompts", "orig_prompts")
 COPIES = {"base": ["new"], "demo": ["news", "shared", "duel-base-demo"]}
 METRICS = ["faithfulness", "noise_sensitivity"]
 
@@ -33,7 +34,7 @@ def prepare(folder: Path) -> None:
     """Fill an empty folder."""
     for name in ("config.yaml", "launcher.sh"):
         shutil.copy(ROOT / name, folder)
-    for name in ("examples", "prompts", "orig_prompts"):
+    for name in MANY_FILES:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".adapting"))
     for name in MODELS:  # the demo judge stands for every model
         (folder / "models").mkdir(exist_ok=True)
@@ -132,6 +133,18 @@ def _write_review(run: Path) -> None:
 
 def restore(source: Path, target: Path) -> None:
     """The folder as it was prepared, at the place where it was prepared: runs know where their rows are."""
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, symlinks=True)
+    same = [name for name in MANY_FILES if _state(source / name) == _state(target / name)]
+    target.mkdir(exist_ok=True)
+    for path in target.iterdir():
+        if path.is_file():
+            path.unlink()
+        elif path.name not in same:
+            shutil.rmtree(path)
+    shutil.copytree(source, target, True, lambda folder, _: same if folder == str(source) else [], dirs_exist_ok=True)
     os.utime(target)
+
+
+def _state(folder: Path) -> dict[Path, tuple[int, int]]:
+    """When each file was written, and its size."""
+    found = ((path.relative_to(folder), path.stat()) for path in folder.rglob("*"))
+    return {path: (stat.st_mtime_ns, stat.st_size) for path, stat in found}

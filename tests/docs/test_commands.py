@@ -54,11 +54,10 @@ BLOCKS = list(without_repetitions([*help_blocks(), *page_blocks()]))
 def test_a_command_of_the_docs_works(
     block: Block, fresh_folder: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    folder = fresh_folder()
-    monkeypatch.chdir(folder)
-    monkeypatch.delenv("COLUMNS", raising=False)  # which pytest-xdist sets: tables are as wide as they need to be
     lines = [stand_in(command.line) for command in block.commands]
     first = next((line for line in lines if reason_not_to_run(line) is None), "")
+    if first:
+        monkeypatch.chdir(fresh_folder())
     for command, line in zip(block.commands, lines, strict=True):
         if line == first and (made := MAKES_RUN.search(line)):  # by somebody who has not run it before
             shutil.rmtree(Path("results", made["name"] or "demo"), ignore_errors=True)
@@ -83,7 +82,7 @@ def sample_output(fresh_folder: Callable[[], Path]) -> str:
     folder = fresh_folder()
     shutil.rmtree(folder / "results" / "demo")
     command = [sys.executable, "-m", "rag_evaluator", "config.yaml"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,20 +3,25 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tiny_models import Tiny
 
-from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig
+
+if TYPE_CHECKING:
+    from tiny_models import Tiny
+
+    from rag_evaluator import Judge
 
 
 @pytest.fixture
-def tiny(model_folder: Callable[..., Path]) -> Tiny:
+def tiny(model_folder: Callable[..., Path]) -> "Tiny":
     """`tiny(kind, shape, **settings)`: a judge of a tiny model, with settings of the model and of the judge."""
 
-    def load(kind: str, shape: Mapping[str, int] = MappingProxyType({}), **settings: Any) -> Judge:
+    def load(kind: str, shape: Mapping[str, int] = MappingProxyType({}), **settings: Any) -> "Judge":
+        from rag_evaluator import Judge
+
         return Judge.from_config(JudgeConfig(model=str(model_folder(kind, **shape)), **settings))
 
     return load

@@ -65,7 +65,7 @@ def command(*arguments: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHON": sys.executable, "PROJECT": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "PYTHON": sys.executable, "PROJECT": str(ROOT)}
 
 
 def submit(config: Path, workers: int, *sbatch_options: str) -> str:

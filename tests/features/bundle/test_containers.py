@@ -82,7 +82,7 @@ def test_the_test_of_the_definition_scores_the_sample_without_network(tmp_path: 
     command = [*isolated, "sh", "-ec", script]
     done = subprocess.run(
         command,
-        env={**environment, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
+        env={**environment, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
         cwd=tmp_path,
         capture_output=True,
         text=True,

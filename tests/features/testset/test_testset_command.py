@@ -107,6 +107,7 @@ def test_more_candidates_need_no_update_and_other_judges_are_refused(
         ("testset make config.yaml --documents scan", "scan.pdf: no text in it"),
         ("testset make config.yaml --size 50", "50 questions are wanted, and 12 chunks"),
         ("testset make config.yaml --set testset.kinds='{singel_fact: 1}'", "'singel_fact' is no kind of question"),
+        ("testset make config.yaml --set testset.kinds='{single_fact: 0}'", "all shares are 0"),
         ("testset make config.yaml --set testset.filters=[easy]", "'easy'"),
         ("testset make kinds.yaml", "kinds.yaml, line 3"),
         ("testset check nothing.jsonl --config config.yaml", "nothing.jsonl"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator import ScriptedJudge
+from rag_evaluator import JudgementError, ScriptedJudge
 from rag_evaluator.files import Records
 from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, log_ratio, probability, sigmoid
 from rag_evaluator.prompts import CompareOutput, FilterOutput, ReferenceOutput
@@ -106,6 +106,14 @@ def test_a_judge_is_asked_the_same_with_and_without_memory() -> None:
         cached = CachedJudge(inner)
         assert asyncio.run(ask(cached)) == asyncio.run(ask(cached.judge))
         assert cached.asked == 1
+
+
+def test_an_answer_that_failed_is_asked_for_again() -> None:
+    answers = iter(["neither", "a"])
+    judge = CachedJudge(ScriptedJudge(choices=lambda prompt, options: next(answers)))
+    with pytest.raises(JudgementError, match="neither"):
+        asyncio.run(judge.choose("p", ["a", "b"]))
+    assert asyncio.run(judge.choose("p", ["a", "b"])) == pytest.approx({"a": 1.0, "b": 0.0}, abs=1e-6)
 
 
 def test_answers_of_a_judge_without_a_signature_do_not_reach_the_disk(tmp_path: Path) -> None:

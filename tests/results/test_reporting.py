@@ -212,6 +212,14 @@ def test_the_table_shows_means_with_their_intervals_groups_and_pass_rates(capsys
     assert f"│       0.5 │ 0.88 [{low:.2f}, {high:.2f}] │" in text
 
 
+def test_of_more_groups_than_a_table_shows_the_largest_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"user_input": "Q?", "topic": value} for value in (*range(20), "last", "last")]
+    text = printed(run_of([0.5] * 22, rows=rows, group_by=["topic"]), capsys)
+    assert text.count("topic: ") == 21, "20 groups, and the line that says how many there are"
+    assert "topic: last " in text
+    assert "topic: the 20 largest of 21 groups" in text
+
+
 def test_values_that_a_terminal_would_act_on_and_long_ones_are_shown_on_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -32,24 +32,25 @@ def run_command(*arguments: object) -> None:
     assert main(list(map(str, arguments))) == 0
 
 
+def streams_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> tuple[str, str]:
+    """What a command writes to stdout and stderr; it must exit with a code and without a traceback."""
+    capsys.readouterr()
+    assert main(list(map(str, arguments))) == code
+    out, err = capsys.readouterr()
+    assert "Traceback" not in out + err
+    return out, err
+
+
 def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What a command writes to stdout; it must exit with 0."""
-    capsys.readouterr()
-    run_command(*arguments)
-    return capsys.readouterr().out
+    return streams_of(capsys, 0, *arguments)[0]
 
 
 def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What a command writes to stderr; it must exit with 2."""
-    capsys.readouterr()
-    assert main(list(map(str, arguments))) == 2
-    return capsys.readouterr().err
+    return streams_of(capsys, 2, *arguments)[1]
 
 
 def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
     """What a command prints; it must exit with a code and without a traceback."""
-    capsys.readouterr()
-    assert main(list(map(str, arguments))) == code
-    both = "".join(capsys.readouterr())
-    assert "Traceback" not in both
-    return both
+    return "".join(streams_of(capsys, code, *arguments))

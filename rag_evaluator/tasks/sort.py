@@ -69,7 +69,7 @@ class Sorter:
 
     Attributes:
         pieces: of each context; more than one where it is too long. The comparisons show that of `shown`.
-        shares: pair, which is asked for once, in this order -> probability that its first context is better.
+        shares: pair, in the order in which pairs were asked for -> probability that its first context is better.
         agreeing: pairs for which both orders chose the same context; 0 when asked in one order.
     """
 

@@ -3,7 +3,7 @@
 `TailCache` has the keys and values of the rows behind their prefix, `Step` which of them the tokens of a pass may see.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -22,6 +22,7 @@ WITHOUT_EFFECT = {  # on the attention of a model that is not trained
     *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
 }
 WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
+LONG, BLOCK = 4, 128  # kind of a row with more tokens; a block of them does not read the keys behind it
 MOST_EMPTY = 2  # times as many rows of the cache are computed, where that spares copying those of a view
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
@@ -30,7 +31,7 @@ Prefix = Sequence[Layer]
 """Those of what rows begin with, per layer; empty where it is nothing."""
 
 Part = tuple[torch.Tensor, torch.Tensor]
-"""Output `(tokens, kv_heads, group, value_dim)` and log-sum-exp `(tokens, kv_heads, group)` of a part of the keys."""
+"""Output `(tokens, group, kv_heads, value_dim)` and log-sum-exp `(tokens, group, kv_heads)` of a part of the keys."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,15 @@ class View:
 
     Attributes:
         tokens: which of the packed tokens it has.
-        place: `(tokens,)` x 2, row and column of each of them.
-        shape: rows and columns; where there are as many tokens as places, none is padding. A row may have no token.
+        places: `(tokens,)` place of each of them in `shape`, row by row; None: they fill it.
+        shape: rows and columns; what has no token is padding, as whole rows may be.
         cached: its rows of the cache, as a slice or as indices.
         earliest: tail slots that are filled before, in the shortest row.
         length: tail slots that are filled afterwards, in the longest row.
     """
 
     tokens: slice
-    place: tuple[torch.Tensor, torch.Tensor]
+    places: torch.Tensor | None
     shape: tuple[int, int]
     cached: slice | torch.Tensor
     earliest: int
@@ -76,7 +77,7 @@ class View:
 
 
 def parted(counts: Sequence[int], device: torch.device, dtype: torch.dtype) -> list[int]:
-    """The view to which each row belongs by its number of tokens: up to 2, 8, 32, 128 or 512.
+    """The view to which each row belongs by its number of tokens: up to 2, 8, 32, 128 or more.
 
     A view is padded to its longest row. In float32 there is one, as the last digits would change; so there is on GPUs.
     """
@@ -125,52 +126,60 @@ class Step:
     def visible(self, window: int | None, group: int, dtype: torch.dtype) -> "Seen":
         """What the tokens see of the tail of their own row, themselves at least, and of each prefix of which any sees.
 
-        Behind them the indices of all tokens that see a prefix, in the order of the prefixes; None: all see the same.
-
         Args:
             group: heads that share keys; their queries are put into one dimension.
 
-        The masks are `(rows, 1, group * columns, slots)` and `(1, 1, group * tokens, slots)`. The padding of a view
+        The masks are `(rows, 1, columns * group, slots)` and `(1, 1, tokens * group, slots)`. The padding of a view
         sees something, too, as no row of a mask may be empty.
         """
         key = window, group, dtype
         if key not in self._known:
             tails = [(view, self._of_tail(view, *key)) for view in self._views(dtype)]
-            prefixes = list(self._of_prefixes(*key))
-            some = [seen.tokens for _, seen in prefixes if seen.tokens is not None]
-            self._known[key] = tails, prefixes, torch.cat(some) if some else None
+            self._known[key] = tails, list(self._of_prefixes(*key))
         return self._known[key]
 
     def _views(self, dtype: torch.dtype) -> Iterator[View]:
-        """See `parted`."""
-        end, kinds = 0, parted([count for count, *_ in self._feeds], self.device, dtype)
-        for _, group in groupby(zip(kinds, self._feeds, strict=True), key=lambda pair: pair[0]):
-            counts, rows, starts = zip(*(feed for _, feed in group), strict=True)
+        end = 0
+        for feeds in self._parts(dtype):
+            counts, rows, starts = zip(*feeds, strict=True)
             begin, end = end, end + sum(counts)
             span = range(min(rows), max(rows) + 1)
             copied = len(span) > MOST_EMPTY * len(rows) or list(rows) != sorted(rows)
             numbers = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start
-            place = torch.stack([numbers.repeat_interleave(torch.tensor(counts)), self._column[begin:end]])
-            row, column = on_device(place, self.device)
+            shape = len(rows) if copied else len(span), max(counts)
+            places = numbers.repeat_interleave(torch.tensor(counts)) * shape[1] + self._column[begin:end]
             yield View(
                 slice(begin, end),
-                (row, column),
-                (len(rows) if copied else len(span), max(counts)),
+                None if end - begin == shape[0] * shape[1] else on_device(places, self.device),
+                shape,
                 torch.tensor(rows, device=self.device) if copied else slice(span.start, span.stop),
                 min(starts),
                 max(start + count for start, count in zip(starts, counts, strict=True)),
             )
 
+    def _parts(self, dtype: torch.dtype) -> Iterator[list[tuple[int, int, int]]]:
+        """Tokens, row and start of what each view has, see `parted`; of a long row each block, alone."""
+        kinds = parted([count for count, *_ in self._feeds], self.device, dtype)
+        for kind, group in groupby(zip(kinds, self._feeds, strict=True), key=lambda pair: pair[0]):
+            feeds = [feed for _, feed in group]
+            if kind < LONG:
+                yield feeds
+                continue
+            for count, row, start in feeds:
+                yield from ([(min(count - at, BLOCK), row, start + at)] for at in range(0, count, BLOCK))
+
     def _of_tail(self, view: View, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
         rows, columns = view.shape
         first = 0 if window is None else max(0, view.earliest - window + 1)
-        queries = torch.full((rows, columns, 1), view.length - 1, device=self.device)
-        queries[view.place] = self.slots[view.tokens, None]
-        keys = torch.arange(first, view.length, device=self.device)
+        queries = self.slots[view.tokens]
+        if view.places is not None:
+            queries = torch.full_like(queries[:1], view.length - 1).repeat(rows * columns)
+            queries[view.places] = self.slots[view.tokens]
+        keys, queries = torch.arange(first, view.length, device=self.device), queries[:, None]
         hidden = keys > queries
         if window is not None:
             hidden |= keys <= queries - window
-        return VisibleKeys(first, self._mask(hidden[:, None].expand(rows, group, *hidden.shape[1:]), rows, dtype))
+        return VisibleKeys(first, self._mask(hidden, rows, group, dtype))
 
     def _of_prefixes(self, window: int | None, group: int, dtype: torch.dtype) -> Iterator[tuple[Prefix, VisibleKeys]]:
         longest = max(start + count for count, _, start in self._feeds)
@@ -184,20 +193,21 @@ class Step:
                 first = max(0, length + earliest - window + 1)
                 queries = length + self._slots[tokens]
                 hidden = on_device(torch.arange(first, length) <= queries[:, None] - window, self.device)
-                mask = self._mask(hidden.expand(group, *hidden.shape), 1, dtype)
+                mask = self._mask(hidden, 1, group, dtype)
             all_see = len(tokens) == len(self._slots)
             yield prefix, VisibleKeys(first, mask, None if all_see else on_device(tokens, self.device))
 
-    def _mask(self, hidden: torch.Tensor, rows: int, dtype: torch.dtype) -> torch.Tensor:
-        """`hidden` is `(..., queries, slots)`; the dimensions before the last are put into one, in each row."""
-        flat = hidden.reshape(rows, 1, -1, slots := hidden.shape[-1])
+    def _mask(self, hidden: torch.Tensor, rows: int, group: int, dtype: torch.dtype) -> torch.Tensor:
+        """`hidden` is `(queries, slots)`, as many queries for each row; a query is one of each head of a group."""
+        slots = hidden.shape[-1]
+        flat = hidden[:, None].expand(-1, group, -1).reshape(rows, 1, -1, slots)
         places = slots if self.device.type == "cpu" else -(-slots // ALIGNED) * ALIGNED
         mask = torch.zeros((*flat.shape[:-1], places), dtype=dtype, device=self.device)[..., :slots]
         return mask.masked_fill_(flat, float("-inf"))
 
 
 ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of a GPU
-Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]], torch.Tensor | None]
+Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
 
 
 class TailCache:
@@ -398,11 +408,18 @@ def _gives_float32(device: str, dtype: torch.dtype) -> bool:
     return True
 
 
+def _seen(attend: Callable[..., Part], queries: torch.Tensor, layer: Iterable[torch.Tensor], mask: Any) -> Part:
+    """Attention of queries `(rows, columns, group, kv_heads, head_dim)` to a layer, whose tokens are the queries."""
+    output, logsumexp = attend(queries.flatten(1, 2).transpose(1, 2), *layer, mask)
+    shape = -1, *queries.shape[2:4]
+    return output.transpose(1, 2).reshape(*shape, output.shape[-1]), logsumexp.transpose(1, 2).reshape(shape)
+
+
 def _to_tails(
     attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, views: Sequence[tuple[View, VisibleKeys]]
 ) -> Part:
-    """Attention of the packed tokens, `(kv_heads, group, tokens, head_dim)`, to the tail of their own row."""
-    parts = [_to_tail(attend, grouped[:, :, view.tokens], tail, view, seen) for view, seen in views]
+    """Attention of the packed tokens, `(tokens, group, kv_heads, head_dim)`, to the tail of their own row."""
+    parts = [_to_tail(attend, grouped[view.tokens], tail, view, seen) for view, seen in views]
     if len(parts) == 1:
         return parts[0]
     outputs, logsumexps = zip(*parts, strict=True)
@@ -411,30 +428,32 @@ def _to_tails(
 
 def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, view: View, seen: VisibleKeys) -> Part:
     """The same for the tokens of a view."""
-    kv_heads, group, _, size = grouped.shape
-    rows, columns = view.shape
-    row, column = view.place
-    keys, values = (part[view.cached, :, seen.first : view.length] for part in tail)
-    if columns == 1 and grouped.shape[2] == rows:  # a token of each row, as in most steps: there is nothing to pad
-        return attend(grouped.permute(2, 0, 1, 3), keys, values, seen.mask)
-    if grouped.shape[2] == rows * columns:
-        padded = grouped.unflatten(2, (rows, columns)).permute(2, 0, 1, 3, 4).contiguous()
-    else:
-        padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
-        padded[row, :, :, column] = grouped.permute(2, 0, 1, 3)
-    output, logsumexp = attend(padded.view(rows, kv_heads, group * columns, size), keys, values, seen.mask)
-    output, logsumexp = (part.unflatten(2, (group, columns)) for part in (output, logsumexp))
-    return output[row, :, :, column], logsumexp[row, :, :, column]
+    layer = (part[view.cached, :, seen.first : view.length] for part in tail)
+    if view.places is None:
+        return _seen(attend, grouped.unflatten(0, view.shape), layer, seen.mask)
+    padded = grouped.new_zeros(view.shape[0] * view.shape[1], *grouped.shape[1:]).index_copy_(0, view.places, grouped)
+    output, logsumexp = _seen(attend, padded.unflatten(0, view.shape), layer, seen.mask)
+    return output.index_select(0, view.places), logsumexp.index_select(0, view.places)
 
 
 def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: VisibleKeys) -> Part:
     """Attention to the prefix, of those packed tokens that see any of it."""
-    if seen.tokens is not None:
-        grouped = grouped[:, :, seen.tokens]
-    keys, values = (part[None, :, seen.first :] for part in prefix)
-    output, logsumexp = attend(grouped.flatten(1, 2)[None], keys, values, seen.mask)
-    output, logsumexp = (part[0].unflatten(1, grouped.shape[1:3]) for part in (output, logsumexp))
-    return output.permute(2, 0, 1, 3), logsumexp.permute(2, 0, 1)
+    some = grouped if seen.tokens is None else grouped.index_select(0, seen.tokens)
+    return _seen(attend, some[None], (part[None, :, seen.first :] for part in prefix), seen.mask)
+
+
+def _of_all(parts: Sequence[tuple[torch.Tensor | None, Part]], size: int) -> Part:
+    """One part of so many tokens, of parts that have some each; to the other tokens it adds nothing."""
+    tokens, (output, logsumexp) = parts[0]
+    if tokens is None:
+        return output, logsumexp
+    outputs = output.new_zeros(size, *output.shape[1:])
+    logsumexps = logsumexp.new_full((size, *logsumexp.shape[1:]), float("-inf"))
+    for tokens, (output, logsumexp) in parts:
+        assert tokens is not None  # no token sees two prefixes
+        outputs.index_copy_(0, tokens, output)
+        logsumexps.index_copy_(0, tokens, logsumexp)
+    return outputs, logsumexps
 
 
 def _merged(first: Part, second: Part) -> Part:
@@ -470,23 +489,17 @@ def packed_attention(
     """
     step, tail = cache.step(queries.device), cache.store(layer, keys, values)
     cache.windows.add(window)
-    grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
+    grouped = queries[0].unflatten(0, (keys.shape[1], -1)).permute(2, 1, 0, 3).contiguous()
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    of_tails, of_prefixes, tokens = step.visible(window, group, queries.dtype)
+    of_tails, of_prefixes = step.visible(window, group, queries.dtype)
     output, logsumexp = _to_tails(attend, grouped, tail, of_tails)
     if of_prefixes:
-        parts = [_to_prefix(attend, grouped, prefix[layer], seen) for prefix, seen in of_prefixes]
-        part = torch.cat([of for of, _ in parts]), torch.cat([of for _, of in parts])
-        if tokens is None:
-            output, logsumexp = _merged((output, logsumexp), part)
-        else:
-            both = _merged((output[tokens], logsumexp[tokens]), part)
-            output = output.float().index_copy_(0, tokens, both[0])
-            logsumexp = logsumexp.index_copy(0, tokens, both[1])
+        parts = [(seen.tokens, _to_prefix(attend, grouped, prefix[layer], seen)) for prefix, seen in of_prefixes]
+        output, logsumexp = _merged((output, logsumexp), _of_all(parts, len(output)))
     if sinks is not None:
-        output = output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]
-    return output.flatten(1, 2)[None].to(queries.dtype)
+        output = output.float() * torch.sigmoid(logsumexp - sinks.view(-1, group).T)[..., None]
+    return output.to(queries.dtype).transpose(1, 2).flatten(1, 2)[None]
 
 
 _current: list[TailCache] = []

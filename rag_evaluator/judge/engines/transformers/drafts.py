@@ -7,9 +7,9 @@ and themselves, word for word.
 from collections.abc import Sequence
 
 NGRAM = 2  # tokens by which a place that was there before is found
-AT_ONCE = 64  # tokens of a pass to which guesses are added (SmolLM2, 2 cores: 6 rows a tenth faster than with 32)
-GPU_AT_ONCE = 512  # of one on a GPU (SmolLM2, H200: 200 scores take 197 passes in place of 542, and half the time)
-MOST = 8  # tokens of a guess
+AT_ONCE, GPU_AT_ONCE = 64, 512  # guessed tokens of a pass
+REPEATED, GPU_REPEATED = 2, 1  # tokens of a text that are as before, for each guessed one; on a GPU each costs less
+MOST = 16  # tokens of a guess
 
 
 class Draft:
@@ -25,17 +25,24 @@ class Draft:
         self.prompt_tokens = len(ids)
         self._extend(ids)
 
-    def next_tokens(self, answer: Sequence[int], most: int) -> list[int]:
+    def next_tokens(self, answer: Sequence[int], most: int, repeated: int) -> list[int]:
         """What may follow the answer so far, at most so many tokens; empty where its end has not been there before.
 
-        A text that has begun to repeat itself goes on to do so.
+        A text that has begun to repeat itself goes on to do so: the longer, the more likely. After two tokens the next
+        one is right in 60 of 100 cases, after eight in 94, and the fourth after it in 77 (SmolLM2, five metrics).
+
+        Args:
+            repeated: tokens that are the same as before, for each one that is guessed.
         """
         self._extend(answer[len(self.ids) - self.prompt_tokens :])
+        end = len(self.ids)
         place = self.places.get(tuple(self.ids[-NGRAM:]))
         if place is None:
             return []
-        period = len(self.ids) - place
-        return [self.ids[place + step % period] for step in range(most)]
+        same = NGRAM
+        while same < min(place, most * repeated) and self.ids[place - 1 - same] == self.ids[end - 1 - same]:
+            same += 1
+        return [self.ids[place + step % (end - place)] for step in range(min(most, same // repeated))]
 
     def _extend(self, tokens: Sequence[int]) -> None:
         for token in tokens:

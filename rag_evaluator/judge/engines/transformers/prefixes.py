@@ -63,9 +63,9 @@ class PrefixCache:
         """Token ids that all of the sequences begin with, those of earlier calls included."""
         if group in self._known:
             sequences = [*sequences, (*self._known[group], -1)]
-        elif len(sequences) == 1 and group not in self._lone:  # nothing to share yet: a whole prompt is no prefix
+        elif len(sequences) == 1 and group not in self._lone:  # what it shares with later ones is a part of this
             self._lone[group] = sequences[0]
-            return ()
+            return shared(sequences)
         else:
             sequences = [*sequences, self._lone.pop(group, sequences[0])]
         self._known[group] = shared(sequences)
@@ -86,8 +86,15 @@ class PrefixCache:
         if not prefix:
             return ()
         if prefix not in self._kept:
-            self._kept[prefix] = self.compute(prefix)
-            self.computed += len(prefix)
+            longer = next((kept for kept in self._kept if kept[: len(prefix)] == prefix), None)
+            if longer is None:
+                self._kept[prefix] = self.compute(prefix)
+                self.computed += len(prefix)
+            else:
+                end = len(prefix)
+                self._kept[prefix] = [
+                    (keys[:, :end].clone(), values[:, :end].clone()) for keys, values in self._kept[longer]
+                ]
         self._kept.move_to_end(prefix)
         while len(self._kept) > 1 and sum(map(len, self._kept)) > PREFIX_TOKENS:
             self._kept.popitem(last=False)

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.decoder": (
             "BatchSize BatchSizeSetting CPU_HALF_MOST GPU_MOST LEAST_PREFILL LENGTH why_alone"
         ),
+        "engines.transformers.drafts": "Draft",
         "engines.transformers.engine": "TransformersEngine logits_size",
         "engines.transformers.linear": "reorder_weights",
         "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded",

@@ -222,11 +222,13 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(tiny: Tiny) -> Non
     assert 0 < left <= 3  # "1", the line break and the bracket
 
 
-def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(tiny: Tiny) -> None:
+@pytest.mark.parametrize("together", [6, 1])
+def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(tiny: Tiny, together: int) -> None:
     judge = tiny("llama-bytelevel", max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
     requests = notes(judge, 6, head)
-    judge.inner.engine.handle(requests)
+    for start in range(0, len(requests), together):
+        judge.inner.engine.handle(requests[start : start + together])
     decoder = judge.inner.engine.decoder
     total = sum(len(request.input_ids) for request in requests)
     assert decoder.computed == total - 5 * len(decoder.prefixes._known["note:"])

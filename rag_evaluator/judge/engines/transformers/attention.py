@@ -162,19 +162,18 @@ class Step:
         kinds = parted([count for count, *_ in self._feeds], self.device, dtype)
         for kind, group in groupby(zip(kinds, self._feeds, strict=True), key=lambda pair: pair[0]):
             feeds = [feed for _, feed in group]
+            for count, row, start in feeds if kind == LONG else ():
+                yield from ([(min(count - at, BLOCK), row, start + at)] for at in range(0, count, BLOCK))
             if kind < LONG:
                 yield feeds
-                continue
-            for count, row, start in feeds:
-                yield from ([(min(count - at, BLOCK), row, start + at)] for at in range(0, count, BLOCK))
 
     def _of_tail(self, view: View, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
         rows, columns = view.shape
         first = 0 if window is None else max(0, view.earliest - window + 1)
         queries = self.slots[view.tokens]
         if view.places is not None:
-            queries = torch.full_like(queries[:1], view.length - 1).repeat(rows * columns)
-            queries[view.places] = self.slots[view.tokens]
+            padding = queries.new_full((rows * columns,), view.length - 1)
+            queries = padding.index_copy_(0, view.places, queries)
         keys, queries = torch.arange(first, view.length, device=self.device), queries[:, None]
         hidden = keys > queries
         if window is not None:
@@ -428,12 +427,12 @@ def _to_tails(
 
 def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, view: View, seen: VisibleKeys) -> Part:
     """The same for the tokens of a view."""
+    if view.places is not None:
+        padding = grouped.new_zeros(view.shape[0] * view.shape[1], *grouped.shape[1:])
+        grouped = padding.index_copy_(0, view.places, grouped)
     layer = (part[view.cached, :, seen.first : view.length] for part in tail)
-    if view.places is None:
-        return _seen(attend, grouped.unflatten(0, view.shape), layer, seen.mask)
-    padded = grouped.new_zeros(view.shape[0] * view.shape[1], *grouped.shape[1:]).index_copy_(0, view.places, grouped)
-    output, logsumexp = _seen(attend, padded.unflatten(0, view.shape), layer, seen.mask)
-    return output.index_select(0, view.places), logsumexp.index_select(0, view.places)
+    part = _seen(attend, grouped.unflatten(0, view.shape), layer, seen.mask)
+    return part if view.places is None else (part[0][view.places], part[1][view.places])
 
 
 def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: VisibleKeys) -> Part:
@@ -442,15 +441,14 @@ def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer
     return _seen(attend, some[None], (part[None, :, seen.first :] for part in prefix), seen.mask)
 
 
-def _of_all(parts: Sequence[tuple[torch.Tensor | None, Part]], size: int) -> Part:
-    """One part of so many tokens, of parts that have some each; to the other tokens it adds nothing."""
+def _of_all(parts: Sequence[tuple[Any, Part]], size: int) -> Part:
+    """One part of so many tokens, of those that some have each (None: all); to the others it adds nothing."""
     tokens, (output, logsumexp) = parts[0]
     if tokens is None:
         return output, logsumexp
     outputs = output.new_zeros(size, *output.shape[1:])
     logsumexps = logsumexp.new_full((size, *logsumexp.shape[1:]), float("-inf"))
     for tokens, (output, logsumexp) in parts:
-        assert tokens is not None  # no token sees two prefixes
         outputs.index_copy_(0, tokens, output)
         logsumexps.index_copy_(0, tokens, logsumexp)
     return outputs, logsumexps

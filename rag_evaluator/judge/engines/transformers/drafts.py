@@ -7,8 +7,7 @@ and themselves, word for word.
 from collections.abc import Sequence
 
 NGRAM = 2  # tokens by which a place that was there before is found
-AT_ONCE, GPU_AT_ONCE = 64, 512  # guessed tokens of a pass
-REPEATED, GPU_REPEATED = 2, 1  # tokens of a text that are as before, for each guessed one; on a GPU each costs less
+LIMITS = {False: (64, 2), True: (512, 1)}  # on GPUs or not: guessed tokens of a pass; repeated ones for each of them
 MOST = 16  # tokens of a guess
 
 
@@ -29,10 +28,8 @@ class Draft:
         """What may follow the answer so far, at most so many tokens; empty where its end has not been there before.
 
         A text that has begun to repeat itself goes on to do so: the longer, the more likely. After two tokens the next
-        one is right in 60 of 100 cases, after eight in 94, and the fourth after it in 77 (SmolLM2, five metrics).
-
-        Args:
-            repeated: tokens that are the same as before, for each one that is guessed.
+        one is right in 60 of 100 cases, after eight in 94, and the fourth after it in 77 (SmolLM2, five metrics). So
+        one is guessed for so many `repeated` ones.
         """
         self._extend(answer[len(self.ids) - self.prompt_tokens :])
         end = len(self.ids)

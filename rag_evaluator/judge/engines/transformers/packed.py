@@ -41,7 +41,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     on_gpus,
     rope_switch,
 )
-from rag_evaluator.judge.engines.transformers.drafts import AT_ONCE, GPU_AT_ONCE, GPU_REPEATED, MOST, REPEATED, Draft
+from rag_evaluator.judge.engines.transformers.drafts import LIMITS, MOST, Draft
 from rag_evaluator.judge.engines.transformers.prefixes import PREFIX_TOKENS, KeptBeginnings, PrefixCache, leaders_of
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
@@ -281,8 +281,7 @@ class PackedDecoder:
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self.batch_size.prefill = PREFILL_TOKENS
         self.is_half = packed.model.dtype in HALVES
-        on_gpu = on_gpus(packed.model)
-        self.at_once, self.repeated = (GPU_AT_ONCE, GPU_REPEATED) if on_gpu else (AT_ONCE, REPEATED)
+        self.at_once, self.repeated = LIMITS[on_gpus(packed.model)]
         self.tail_tokens = 0  # of prompts computed, prefixes apart
 
     @property
@@ -445,11 +444,8 @@ class PackedBatch:
         """How each sequence may go on; what a short guess leaves of a pass goes to the longer ones."""
         room, repeated, guesses = self.decoder.at_once, self.decoder.repeated, list[list[int]]()
         for entry in active:
-            slots = min(self.decoder.packed.chunk, self.cache.length - entry.filled)  # all are fed in one pass
-            most = min(MOST, slots - len(entry.feed))
-            guesses.append(
-                entry.draft.next_tokens(entry.sequence.tokens, most, repeated) if entry.draft and most > 0 else []
-            )
+            most = min(MOST, min(self.decoder.packed.chunk, self.cache.length - entry.filled) - len(entry.feed))
+            guesses.append(entry.draft.next_tokens(entry.sequence.tokens, most, repeated) if entry.draft else [])
         by_length = sorted(range(len(guesses)), key=lambda index: len(guesses[index]))
         for index, left in zip(by_length, range(len(guesses), 0, -1), strict=True):
             guesses[index] = guesses[index][: room // left]

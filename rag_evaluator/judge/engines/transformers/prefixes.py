@@ -86,15 +86,13 @@ class PrefixCache:
         if not prefix:
             return ()
         if prefix not in self._kept:
-            longer = next((kept for kept in self._kept if kept[: len(prefix)] == prefix), None)
+            end = len(prefix)
+            longer = next((layers for kept, layers in self._kept.items() if kept[:end] == prefix), None)
             if longer is None:
                 self._kept[prefix] = self.compute(prefix)
-                self.computed += len(prefix)
+                self.computed += end
             else:
-                end = len(prefix)
-                self._kept[prefix] = [
-                    (keys[:, :end].clone(), values[:, :end].clone()) for keys, values in self._kept[longer]
-                ]
+                self._kept[prefix] = [(keys[:, :end].clone(), values[:, :end].clone()) for keys, values in longer]
         self._kept.move_to_end(prefix)
         while len(self._kept) > 1 and sum(map(len, self._kept)) > PREFIX_TOKENS:
             self._kept.popitem(last=False)

@@ -22,7 +22,7 @@ WITHOUT_EFFECT = {  # on the attention of a model that is not trained
     *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
 }
 WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
-LONG, BLOCK = 4, 128  # kind of a row with more tokens; a block of them does not read the keys behind it
+LONG, BLOCK = 4, 128  # kind of rows with more tokens; they are cut into blocks, which do not read the keys behind
 MOST_EMPTY = 2  # times as many rows of the cache are computed, where that spares copying those of a view
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
@@ -162,7 +162,7 @@ class Step:
         kinds = parted([count for count, *_ in self._feeds], self.device, dtype)
         for kind, group in groupby(zip(kinds, self._feeds, strict=True), key=lambda pair: pair[0]):
             feeds = [feed for _, feed in group]
-            for count, row, start in feeds if kind == LONG else ():
+            for count, row, start in feeds if kind >= LONG else ():
                 yield from ([(min(count - at, BLOCK), row, start + at)] for at in range(0, count, BLOCK))
             if kind < LONG:
                 yield feeds
@@ -407,8 +407,8 @@ def _gives_float32(device: str, dtype: torch.dtype) -> bool:
     return True
 
 
-def _seen(attend: Callable[..., Part], queries: torch.Tensor, layer: Iterable[torch.Tensor], mask: Any) -> Part:
-    """Attention of queries `(rows, columns, group, kv_heads, head_dim)` to a layer, whose tokens are the queries."""
+def _by_token(attend: Callable[..., Part], queries: torch.Tensor, layer: Iterable[torch.Tensor], mask: Any) -> Part:
+    """Attention of `(rows, columns, group, kv_heads, head_dim)` to keys and values; a place of a row is a token."""
     output, logsumexp = attend(queries.flatten(1, 2).transpose(1, 2), *layer, mask)
     shape = -1, *queries.shape[2:4]
     return output.transpose(1, 2).reshape(*shape, output.shape[-1]), logsumexp.transpose(1, 2).reshape(shape)
@@ -431,14 +431,14 @@ def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, vi
         padding = grouped.new_zeros(view.shape[0] * view.shape[1], *grouped.shape[1:])
         grouped = padding.index_copy_(0, view.places, grouped)
     layer = (part[view.cached, :, seen.first : view.length] for part in tail)
-    part = _seen(attend, grouped.unflatten(0, view.shape), layer, seen.mask)
+    part = _by_token(attend, grouped.unflatten(0, view.shape), layer, seen.mask)
     return part if view.places is None else (part[0][view.places], part[1][view.places])
 
 
 def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer, seen: VisibleKeys) -> Part:
     """Attention to the prefix, of those packed tokens that see any of it."""
     some = grouped if seen.tokens is None else grouped.index_select(0, seen.tokens)
-    return _seen(attend, some[None], (part[None, :, seen.first :] for part in prefix), seen.mask)
+    return _by_token(attend, some[None], (part[None, :, seen.first :] for part in prefix), seen.mask)
 
 
 def _of_all(parts: Sequence[tuple[Any, Part]], size: int) -> Part:

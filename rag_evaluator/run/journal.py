@@ -108,7 +108,7 @@ class Journal:
         place: folder of the journal; None takes that of `evaluate`.
 
     Attributes:
-        plan, about, generation: what its manifest says.
+        manifest: what `manifest.json` says, with its parts plan, about and generation.
         folder: of the generation in force.
 
     Raises `ResultsError` if there is no journal.
@@ -122,6 +122,7 @@ class Journal:
         self._take(manifest)
 
     def _take(self, manifest: Manifest) -> None:
+        self.manifest = manifest
         self.plan, self.about, self.generation = manifest.plan, manifest.about, manifest.generation
         self.digest = self.plan.digest
         self.folder = generation_folder(self.place, self.generation)

@@ -86,9 +86,10 @@ class WorkerJournal(Journal):
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
+            self._take(Manifest(plan, stage.about, 1))
             old: Manifest | None = None
             try:
-                old = read_manifest(self.place) or self._found(Manifest(plan, stage.about, 1))
+                old = read_manifest(self.place) or self._found()
             except ResultsError:  # it cannot be read
                 if start != "fresh":
                     raise
@@ -194,13 +195,12 @@ class WorkerJournal(Journal):
                 self.part_path(chunk).rename(target)
         return True
 
-    def _found(self, manifest: Manifest) -> Manifest:
+    def _found(self) -> Manifest:
         """Begin a journal where there is none; the manifest of whoever was first."""
-        self._take(manifest)
         self._make_folders()
         path = self.place / "manifest.json"
-        publish(self._temporary(path), json_text(manifest.to_json()).encode(), path)
-        return read_manifest(self.place) or manifest
+        publish(self._temporary(path), json_text(self.manifest.to_json()).encode(), path)
+        return read_manifest(self.place) or self.manifest
 
     def _take_over(self, stage: Stage, start: str, changes: Sequence[str]) -> None:
         """Begin a new generation, with what still holds of the one in force."""
@@ -257,7 +257,7 @@ class WorkerJournal(Journal):
 
     def _bring_into_force(self) -> None:
         sync_folder(self.folder / SCORES)
-        self._replace(self.place / "manifest.json", Manifest(self.plan, self.about, self.generation).to_json())
+        self._replace(self.place / "manifest.json", self.manifest.to_json())
         self.pending, self._known = False, (self.digest, self.generation)
         for generation in generations(self.place):
             if generation != self.generation:

@@ -115,16 +115,16 @@ class Journal:
     """
 
     def __init__(self, results: Path, place: Path | None = None) -> None:
-        self.results, self.place = results, place or place_of(results, MAIN_TASK, MAIN_STAGE)
-        manifest = read_manifest(self.place)
+        self.results, place = results, place or place_of(results, MAIN_TASK, MAIN_STAGE)
+        manifest = read_manifest(place)
         if manifest is None:
-            raise ResultsError(f"{results}: no run has begun here: there is no {self.place.name}/manifest.json.")
+            raise ResultsError(f"{results}: no run has begun here: there is no {place.name}/manifest.json.")
         self._take(manifest)
 
     def _take(self, manifest: Manifest) -> None:
-        self.manifest = manifest
+        self.manifest, self.digest = manifest, manifest.plan.digest
         self.plan, self.about, self.generation = manifest.plan, manifest.about, manifest.generation
-        self.digest = self.plan.digest
+        self.place = place_of(self.results, self.plan.task, self.plan.stage)
         self.folder = generation_folder(self.place, self.generation)
 
     def part_path(self, chunk: int) -> Path:

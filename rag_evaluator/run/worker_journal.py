@@ -25,7 +25,6 @@ from rag_evaluator.run.journal import (
     Manifest,
     generation_folder,
     generations,
-    place_of,
     read_manifest,
 )
 from rag_evaluator.run.status import read_finished
@@ -79,14 +78,14 @@ class WorkerJournal(Journal):
         plan = stage.plan
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
-        self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
+        self.results, self.process = results, process
+        self._take(Manifest(plan, stage.about, 1))
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
         self._fresh = start == "fresh"
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
-            self._take(Manifest(plan, stage.about, 1))
             old: Manifest | None = None
             try:
                 old = read_manifest(self.place) or self._found()

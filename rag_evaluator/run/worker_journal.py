@@ -29,7 +29,7 @@ from rag_evaluator.run.journal import (
 )
 from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.table import Stage
-from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.task import Plan, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
 
@@ -75,11 +75,10 @@ class WorkerJournal(Journal):
     """
 
     def __init__(self, results: Path, stage: Stage, process: str, start: Start = "continue") -> None:
-        plan = stage.plan
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
         self.results, self.process = results, process
-        self._take(Manifest(plan, stage.about, 1))
+        self._take(Manifest(stage.plan, stage.about, 1))
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
         self._fresh = start == "fresh"
@@ -100,11 +99,10 @@ class WorkerJournal(Journal):
                         f"{self.place} holds a manifest.json that this program did not write. Choose another name or "
                         "output_dir."
                     ) from None
-            self._take(old or Manifest(plan, stage.about, 0))
+            self._take(old or Manifest(stage.plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
-            changes = plan.changes(self.plan)
-            if start == "fresh" or changes or plan.part != self.plan.part:
-                self._take_over(stage, start, changes)
+            if start == "fresh" or stage.plan.changes(self.plan) or stage.plan.part != self.plan.part:
+                self._take_over(stage, start)
             self._make_folders()
 
     def record(self, chunk: int, line: bytes) -> None:
@@ -201,51 +199,55 @@ class WorkerJournal(Journal):
         publish(self._temporary(path), json_text(self.manifest.to_json()).encode(), path)
         return read_manifest(self.place) or self.manifest
 
-    def _take_over(self, stage: Stage, start: str, changes: Sequence[str]) -> None:
-        """Begin a new generation, with what still holds of the one in force."""
-        old = copy(self)
-        only_rows = not stage.plan.changes(old.plan, unnamed=False)
-        has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
-        grows = start == "continue" and only_rows and has_more_rows
-        if not grows and start in ("continue", "update") and not (old.is_empty and not old.workers()):
-            if start == "continue" and not only_rows:
-                refuse_changes(self.results, changes)
-            if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
-                refuse_fewer_rows(self.results, stage.plan, old.plan)
-        if grows:
-            return self._grow(stage, old)
-        self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
-        self.pending = True
+    def _take_over(self, stage: Stage, start: str) -> None:
+        """Begin a new generation, with what still holds of the one in force.
+
+        One that only has more rows is in force at once, as nothing is lost. Several workers may begin it at the same
+        time: each brings the same records, and writes the same manifest.
+        """
+        old, grows = copy(self), self._grows(stage.plan, start)
+        generation = self.generation if grows else max([self.generation, *generations(self.place)])
+        self._take(Manifest(stage.plan, stage.about, generation + 1))
+        self.pending = not grows
         try:
             self._make_folders()
             if start != "fresh":
                 carry_over(old, stage, self.folder, self.process)
-        except BaseException as error:
-            self._discard()
-            if isinstance(error, FileNotFoundError):  # a chunk was published, or the generation removed
+        except FileNotFoundError:  # a chunk was published, or the generation removed
+            if not grows:  # else another worker was faster: what it brought is there
+                self._discard()
                 raise ResultsError(
                     f"{old.folder}: another process is at work here. Wait for its end, or stop it, and start again."
                 ) from None
+        except BaseException:
+            if not grows:
+                self._discard()
             raise
+        if grows:
+            manifest = read_manifest(self.place)
+            if manifest is None or manifest.plan.digest != self.digest:
+                self._check_ours()
+            self._bring_into_force()
 
-    def _grow(self, stage: Stage, old: Journal) -> None:
-        """Begin a generation with more rows: nothing is lost, so it is in force at once.
+    def _grows(self, plan: Plan, start: str) -> bool:
+        """Whether a plan only has more rows than the one in force.
 
-        Several workers may do so at the same time: each brings the same records, and writes the same manifest.
+        Raises `ResultsError` if records, or somebody's work, would be lost that `start` keeps.
         """
-        if old.workers():
+        only_rows = not plan.changes(self.plan, unnamed=False)
+        has_more_rows = plan.part != self.plan.part and plan.holds_rows_of(self.plan)
+        grows = start == "continue" and only_rows and has_more_rows
+        if grows and self.workers():
             raise ResultsError(
-                f"{self.results}: another process is at work here on {old.plan.rows}. Wait for its end, or stop it, "
+                f"{self.results}: another process is at work here on {self.plan.rows}. Wait for its end, or stop it, "
                 "and start again."
             )
-        self._take(Manifest(stage.plan, stage.about, old.generation + 1))
-        self._make_folders()
-        with suppress(FileNotFoundError):  # another worker was faster: what it brought is there
-            carry_over(old, stage, self.folder, self.process)
-        manifest = read_manifest(self.place)
-        if manifest is None or manifest.plan.digest != self.digest:
-            self._check_ours()
-        self._bring_into_force()
+        if not grows and start != "fresh" and not (self.is_empty and not self.workers()):
+            if start == "continue" and not only_rows:
+                refuse_changes(self.results, plan.changes(self.plan))
+            if start == "continue" or not any((self.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
+                refuse_fewer_rows(self.results, plan, self.plan)
+        return grows
 
     def _commit(self) -> None:
         """Bring this generation into force, and remove what was there before."""

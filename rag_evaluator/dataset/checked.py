@@ -43,11 +43,11 @@ class CheckedRows(Sequence[Sample]):
         whole: the rows of the dataset.
         choice: which of them these are.
         source: what they were read from: a path, or rows as objects; None: lists, see `check_lists`.
-        doubts: sentences, see `doubts_of`.
+        columns: of the configuration; None: nothing is doubted.
     """
 
-    def __init__(self, whole: Samples, choice: RowChoice, source: Any, doubts: Sequence[str] = ()) -> None:
-        self.whole, self.choice, self.source, self.doubts = whole, choice, source, doubts
+    def __init__(self, whole: Samples, choice: RowChoice, source: Any, columns: dict[str, str] | None = None) -> None:
+        self.whole, self.choice, self.source, self.columns = whole, choice, source, columns
 
     def __len__(self) -> int:
         return len(self.choice.places)
@@ -67,6 +67,11 @@ class CheckedRows(Sequence[Sample]):
     def part(self) -> dict[str, int]:
         """Which rows of the dataset these are, as `RowChoice.to_json` has it; empty: all."""
         return self.choice.to_json()
+
+    @cached_property
+    def doubts(self) -> Sequence[str]:
+        """Sentences, see `doubts_of`; looked for when they are first asked for."""
+        return () if self.columns is None else tuple(doubts_of(self.whole, self.columns))
 
     def named_in(self, config: Config) -> Config:
         """The configuration with the dataset that was read; None where the rows are objects."""
@@ -100,8 +105,7 @@ def checked_rows(
     name = Path(source).name if isinstance(source, str | Path) else "data"
     samples.check_columns(samples.needed_by(readers), name)
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
-    doubts = tuple(doubts_of(samples, config.columns))
-    rows = CheckedRows(samples, choice_of(config, len(samples)), source, doubts)
+    rows = CheckedRows(samples, choice_of(config, len(samples)), source, config.columns)
     if are_scored:
         _check_reporting(samples, config)
         _check_custom_columns(config, readers, samples)

@@ -77,11 +77,6 @@ def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[s
     return {**manifest, "config": {**config_of(manifest), **keys}, "metrics": other.get("metrics", {})}
 
 
-def is_reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two manifests say the same of how results are reported."""
-    return all(manifest.get(key) == part for key, part in reported_as(manifest, other).items())
-
-
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
     held = [name for name in files if (folder / name).exists()]

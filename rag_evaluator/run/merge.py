@@ -19,9 +19,9 @@ def merge(journal: Journal, stage: Stage, run: str | None) -> None:
         run: what the workers of this start share, as a later one tries again to make missing records.
     """
     with ACTIVITY.phase(f"writing results to {journal.results}"):
-        stage.write(Table(journal, stage), journal.results)
+        names = stage.write(Table(journal, stage), journal.results)
     again = [chunk for chunk in range(journal.plan.chunks) if journal.read_footer(chunk).get("again")]
-    files = describe_files(journal.results, stage.files)
+    files = describe_files(journal.results, names)
     note_finished(journal, Finished(journal.digest, again, run, now(), files))
 
 

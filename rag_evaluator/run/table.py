@@ -39,7 +39,7 @@ class Stage:
         plan: what all workers of the stage must agree on.
         about: what the result folder's manifest says; the same bytes in each worker.
         units: rows, questions, pairs; each knows its place in the stage as `index`, from 0.
-        files: names of the result files.
+        files: names of the result files that it may write.
     """
 
     plan: Plan
@@ -73,8 +73,8 @@ class Stage:
         """Whether what `write` has written can be read, and is what this start would write."""
         return True
 
-    def write(self, table: "Table", folder: Path) -> None:
-        """Write the result files, all or none; loads no model."""
+    def write(self, table: "Table", folder: Path) -> Sequence[str]:
+        """Write the result files, all or none, and return their names; loads no model."""
         raise NotImplementedError
 
 

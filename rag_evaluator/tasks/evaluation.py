@@ -14,7 +14,7 @@ from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.results.manifest import REPORTED_BY, config_of, is_reported_as, reported_as
+from rag_evaluator.results.manifest import REPORTED_BY, config_of, reported_as
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
@@ -51,7 +51,7 @@ class Evaluation(Stage):
     ) -> None:
         self.units: CheckedRows = rows
         self.metrics, self.plan, self.about, self._load = metrics, plan, about, load
-        self.files = [*FILES, REPORT] if report else list(FILES)
+        self.files = (*FILES, REPORT) if report else FILES
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
@@ -75,17 +75,17 @@ class Evaluation(Stage):
     def is_written(self, folder: Path) -> bool:
         try:
             run = Run(folder)
-            is_reported = bool(run.summary) and is_reported_as(run.manifest, self.about)
+            is_reported = bool(run.summary) and run.manifest == reported_as(run.manifest, self.about)
             is_shown = REPORT not in self.files or (folder / REPORT).is_file()
             return is_reported and is_shown
         except ResultsError:
             return False
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         scored = ScoredTable(table, self)
         write_table(Heading(scored.columns(table.marks), scored.metrics, scored.manifest), scored, folder)
-        if REPORT in self.files and not write_own_report(folder):
-            self.files = list(FILES)
+        is_shown = REPORT not in self.files or write_own_report(folder)
+        return self.files if is_shown else FILES
 
 
 def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) -> Work:

@@ -326,12 +326,13 @@ class Generate(ContextStage):
     def is_written(self, folder: Path) -> bool:
         return all(self._path(unit).is_file() for unit in self.units)
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         for unit, reference in zip(self.units, self.references(table), strict=True):
             self._save(unit, reference)
         if ROWS in self.files:
             write_lines(folder / ROWS, self._rows(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
+        return self.files
 
     def _rows(self, table: Table) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that were asked about with their reference."""

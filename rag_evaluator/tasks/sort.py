@@ -316,11 +316,12 @@ class Sort(ContextStage):
             fields = {"question": unit.question, "contexts": list(unit.contexts), **fields_of(records[COLUMN][0])}
             yield with_relevance(fields, self.relevance[unit.index])
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         rankings = [dict(ranking) for ranking in self.rankings(table)]
         write_wide_json(folder / ORDERS, rankings)
         write_wide_json(folder / SUMMARY, summarise(rankings))
         write_wide_json(folder / MANIFEST, as_written(table.about))
+        return self.files
 
 
 def of_journal(journal: Journal) -> Sort:

@@ -59,9 +59,10 @@ class Squares(Stage):
         await asyncio.sleep(self.seconds)
         return Record(unit.index**2)
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         values = [records["square"][0].value for _, records in table]
         (folder / "squares.json").write_text(json.dumps(values), encoding="utf-8")
+        return self.files
 
 
 def of_journal(journal: Journal) -> Squares:

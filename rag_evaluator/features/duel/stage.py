@@ -132,7 +132,7 @@ class DuelStage(QuestionStage):
             "judge_calls": sum(outcome.judge_calls for outcome in outcomes),
         }
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         rows = [
             {
                 "key": unit.key,
@@ -149,6 +149,7 @@ class DuelStage(QuestionStage):
         write_wide_json(folder / ROWS, rows)
         write_wide_json(folder / SUMMARY, self.summary(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
+        return self.files
 
 
 def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[Path]) -> DuelStage:

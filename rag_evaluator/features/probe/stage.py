@@ -122,11 +122,12 @@ class ProbeStage(Stage):
         assert self._load is not None
         yield scoring(self._load(), lambda unit, _: (unit.sample, unit.metric))
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))
         write_json(folder / REPORT, self.report(table))
         write_json(folder / MANIFEST, as_written(table.about))
         refresh_report(folder)
+        return self.files
 
     def report(self, table: Table) -> dict[str, Any]:
         """What `probe.json` says. Any: JSON."""

@@ -101,11 +101,12 @@ class TestsetCheck(QuestionStage):
             for unit, record in records
         ]
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         findings = self.findings(table)
         write_lines(folder / FINDINGS, findings)
         write_json(folder / SUMMARY, findings_summary(findings))
         write_wide_json(folder / MANIFEST, as_written(table.about))
+        return self.files
 
 
 def _asked(unit: RowUnit) -> dict[str, Any]:

@@ -78,7 +78,7 @@ class Testset(QuestionStage):
     def is_written(self, folder: Path) -> bool:
         return _last_size(folder) == self.settings.size
 
-    def write(self, table: Table, folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> Sequence[str]:
         settings, made = self.settings, [(slot, records[COLUMN][0]) for slot, records in table]
         chosen, duplicates = select(made, settings)
         write_lines(folder / ROWS, rows_of(made, chosen, self.corpus.chunks))
@@ -88,6 +88,7 @@ class Testset(QuestionStage):
         chosen_by = settings.model_dump(mode="json", include={"size", "kinds", "filters"})
         summary = summary_of(details, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": chosen_by})
+        return self.files
 
 
 def testset_stage(config: Config) -> Testset:

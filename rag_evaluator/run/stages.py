@@ -17,11 +17,11 @@ from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, Key, place_of, read_manifest
+from rag_evaluator.run.journal import Key
 from rag_evaluator.run.merge import merge_once
 from rag_evaluator.run.status import is_complete
 from rag_evaluator.run.table import MadeInMemory, Stage, Table, Work
-from rag_evaluator.run.task import Cell, Place, Record, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.task import Cell, Place, Record
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
 
@@ -162,15 +162,6 @@ class Cells:
 
 TICK = 0.2  # seconds
 LOOKING = "looking for what is made already"
-
-
-def refuse_used(results: Path, stage: Stage) -> None:
-    """Raises `ResultsError` where an evaluation would be refused, as its folder holds another one. Writes nothing."""
-    refuse_foreign(results, stage.files)
-    begun = read_manifest(place_of(results, stage.plan.task, stage.plan.stage))
-    if begun is not None and not Journal(results).is_empty:
-        refuse_changes(results, stage.plan.changes(begun.plan, unnamed=False))
-        refuse_fewer_rows(results, stage.plan, begun.plan)
 
 
 def run_stage(

@@ -76,10 +76,9 @@ class Evaluation(Stage):
         try:
             run = Run(folder)
             is_reported = bool(run.summary) and run.manifest == reported_as(run.manifest, self.about)
-            is_shown = REPORT not in self.files or (folder / REPORT).is_file()
-            return is_reported and is_shown
         except ResultsError:
             return False
+        return is_reported and (REPORT not in self.files or (folder / REPORT).is_file())
 
     def write(self, table: Table, folder: Path) -> Sequence[str]:
         scored = ScoredTable(table, self)

@@ -27,8 +27,9 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
+from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, KnownRecords, place_of, read_manifest
-from rag_evaluator.run.stages import refuse_used
+from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -176,8 +177,11 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, report: CheckRe
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
     plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
-    refuse_used(folder, stage)
+    refuse_foreign(folder, stage.files)
     journal = None if read_manifest(place) is None else Journal(folder, place)
+    if journal is not None and not journal.is_empty:
+        refuse_changes(folder, plan.changes(journal.plan, unnamed=False))
+        refuse_fewer_rows(folder, plan, journal.plan)
     with ACTIVITY.phase("counting what is done"), closing(KnownRecords(journal)) as known:
         cells = (cell for chunk in range(plan.chunks) for cell in stage.cells(plan, chunk))
         done = sum(known.find(key) is not None for _, key in cells)

@@ -78,16 +78,16 @@ class WorkerJournal(Journal):
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
         self.results, self.process = results, process
-        self._take(Manifest(stage.plan, stage.about, 1))
+        self._take(Manifest(stage.plan, stage.about, 0))
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
         self._fresh = start == "fresh"
         self.pending = False  # whether the manifest does not yet name this generation
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
-            old: Manifest | None = None
             try:
-                old = read_manifest(self.place) or self._found()
+                self._take(read_manifest(self.place) or self._found())
+                self._known = self.digest, self.generation
             except ResultsError:  # it cannot be read
                 if start != "fresh":
                     raise
@@ -99,8 +99,6 @@ class WorkerJournal(Journal):
                         f"{self.place} holds a manifest.json that this program did not write. Choose another name or "
                         "output_dir."
                     ) from None
-            self._take(old or Manifest(stage.plan, stage.about, 0))
-            self._known = (self.digest, self.generation) if old else None
             if start == "fresh" or stage.plan.changes(self.plan) or stage.plan.part != self.plan.part:
                 self._take_over(stage, start)
             self._make_folders()
@@ -194,6 +192,7 @@ class WorkerJournal(Journal):
 
     def _found(self) -> Manifest:
         """Begin a journal where there is none; the manifest of whoever was first."""
+        self._take(replace(self.manifest, generation=1))
         self._make_folders()
         path = self.place / "manifest.json"
         publish(self._temporary(path), json_text(self.manifest.to_json()).encode(), path)

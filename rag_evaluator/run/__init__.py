@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = facade(
     {
         "journal": "Journal journals_in",
         "stages": "run_stage work_all",
-        "status": "changed_files read_finished read_status",
+        "status": "read_finished read_status",
         "table": "Stage Table Work",
         "task": "Cell Plan Record",
         "worker_journal": "WorkerJournal",

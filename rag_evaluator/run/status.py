@@ -72,12 +72,6 @@ def is_complete(journal: Journal) -> bool:
     return note is not None and all((journal.results / name).is_file() for name in note.files) and not journal.missing()
 
 
-def changed_files(journal: Journal) -> list[str]:
-    """Result files that are not as they were written."""
-    note = read_finished(journal)
-    return [] if note is None else differing_files(journal.results, note.files)
-
-
 def differing_files(folder: Path, files: Mapping[str, Sequence[Any]]) -> list[str]:
     """Those that are not as `describe_files` has described them."""
     return [name for name, seen in files.items() if _differs(folder / name, seen)]
@@ -87,7 +81,7 @@ def outcome(journal: Journal, began: float) -> tuple[bool, list[str]]:
     """Whether the result files were written since a moment; if not, those that are not as they were written."""
     note = read_finished(journal)
     wrote = note is not None and note.ended >= began
-    return wrote, [] if wrote else changed_files(journal)
+    return wrote, [] if wrote or note is None else differing_files(journal.results, note.files)
 
 
 def _differs(path: Path, seen: Sequence[Any]) -> bool:

@@ -73,12 +73,11 @@ class Evaluation(Stage):
         yield scoring(self._load(), lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path) -> bool:
-        try:
+        with suppress(ResultsError):
             run = Run(folder)
             is_reported = bool(run.summary) and run.manifest == reported_as(run.manifest, self.about)
-        except ResultsError:
-            return False
-        return is_reported and (REPORT not in self.files or (folder / REPORT).is_file())
+            return is_reported and (REPORT not in self.files or (folder / REPORT).is_file())
+        return False
 
     def write(self, table: Table, folder: Path) -> Sequence[str]:
         scored = ScoredTable(table, self)

@@ -234,6 +234,22 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(tiny
     assert decoder.computed == total - 5 * len(decoder.prefixes._known["note:"])
 
 
+def test_a_prompt_that_begins_as_another_takes_its_keys_and_values(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=16, dtype="float32")
+    decoder = judge.inner.engine.decoder
+    decoder.is_half = True  # as float32 keeps its last digits, nothing is taken there
+    texts = ["Nolu Brak was born in Tesk. ", "Teal is a colour. ", ""]
+    requests = [notes(judge, 3, f"Read this. {text * 3}") for text in texts]
+    assert_as_plain(judge, [request for part in requests for request in part])
+    prefix, total = (
+        len(decoder.prefixes._known["note:"]),
+        sum(len(note.input_ids) for part in requests for note in part),
+    )
+    taken = [2 * (len(common_beginning([note.input_ids for note in part])) - prefix) for part in requests]
+    assert decoder.computed == total - 8 * prefix - sum(taken)
+    assert min(taken[:2]) > taken[2] == 0
+
+
 def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(tiny: Tiny) -> None:
     request = [(PromptText("Say something.\nOutput: "), Note)]
 

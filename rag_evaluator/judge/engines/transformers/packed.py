@@ -12,7 +12,7 @@ import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     rope_switch,
 )
 from rag_evaluator.judge.engines.transformers.drafts import LIMITS, MOST, Draft
-from rag_evaluator.judge.engines.transformers.prefixes import PREFIX_TOKENS, KeptBeginnings, PrefixCache, leaders_of
+from rag_evaluator.judge.engines.transformers.prefixes import LEAST, KeptBeginnings, PrefixCache, leaders_of
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
 if TYPE_CHECKING:
@@ -241,19 +241,24 @@ class PackedSequence(ActiveSequence):
 
     Attributes:
         number: of its request.
-        prefix: token ids that it begins with, which are not in `feed`.
+        prefix, tail: token ids of its prompt; those of the prefix are not in `feed`.
         length: tail slots that it may fill.
+        draft: guesses its next tokens; None: they are not guessed.
         position: its row of the cache.
         filled: tail slots that it has filled.
-        draft: guesses its next tokens; None: they are not guessed.
+        guess: tokens that were fed behind those that it is known to have.
+        place: of the logits after the latter in what a pass gives.
     """
 
     number: int
     prefix: Ids
+    tail: Ids
     length: int
+    draft: Draft | None
     position: int = 0
     filled: int = 0
-    draft: Draft | None = None
+    guess: list[int] = field(default_factory=list)
+    place: int = 0
 
 
 class PackedDecoder:
@@ -300,7 +305,7 @@ class PackedDecoder:
             chooses: whether options are weighed (`next_logits`).
         """
         rows, config = self.batch_size.that_fit(longest), self.packed.model.config.get_text_config()
-        slots = rows * longest + max(PREFIX_TOKENS, longest) + (self.beginnings.kept.most if chooses else 0)
+        slots = rows * longest + max(self.prefixes.most, longest) + (self.beginnings.kept.most if chooses else 0)
         hidden, inner = config.hidden_size, getattr(config, "intermediate_size", None) or 4 * config.hidden_size
         computed = self.batch_size.prefill * (4 * hidden + 3 * inner) + 3 * rows * self.vocabulary.size
         return slots * self.packed.slot_bytes + 4 * int(computed)
@@ -388,11 +393,10 @@ class PackedBatch:
         for prefix, members in self.decoder.prefixes.shared_by(given):
             for index in sorted(members, key=lambda index: (-len(given[index].input_ids), -index)):  # longest first
                 request = given[index]
-                tail = list(request.input_ids[len(prefix) :])
-                self.decoder.tail_tokens += len(tail)
+                tail = request.input_ids[len(prefix) :]
                 sequence, length = new_sequence(request, self.decoder.vocabulary), len(tail) + request.budget.max_length
                 draft = Draft(request.input_ids) if self.decoder.is_half else None
-                self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length, draft=draft))
+                self.waiting.append(PackedSequence(sequence, list(tail), numbers[index], prefix, tail, length, draft))
         while True:
             newcomers = self._admit()
             apart = () if self.decoder.is_half else newcomers  # in float32 the last digits would change
@@ -405,80 +409,81 @@ class PackedBatch:
                 return {entry.number: entry.sequence.reply() for entry in ended}
 
     def _admit(self) -> list[PackedSequence]:
-        """Take in the sequences that wait, as long as the memory holds them beside those that are decoded."""
-        before = len(self.active)
+        """Take in the sequences that wait, as long as the memory holds them beside those that are decoded.
+
+        One whose prompt begins as another's takes the keys and values of that; a newcomer's, in the next pass.
+        """
+        before, led = len(self.active), list[PackedSequence]()
         while self.waiting:
             entry = self.waiting[0]
             length = max([entry.length, *(other.length for other in self.active)])
             width = self.decoder.batch_size.that_fit(length)
             if len(self.active) >= width:
                 break
+            common, leader = self._leader(entry)
+            if leader is not None and leader.filled < common:
+                led.append(self.waiting.popleft())
+                continue
             entry.position = len(self.active)
             if length > self.cache.length or entry.position >= self.cache.width:
                 self.cache.resize(min(width, max(2 * entry.position, len(self.active) + len(self.waiting))), length)
             self.cache.prefixes[entry.position] = self.decoder.prefix(entry.prefix)
+            if leader is not None:
+                self.cache.move(leader.position, entry.position, common)
+                entry.filled, entry.feed = common, entry.feed[common:]
+            self.decoder.tail_tokens += len(entry.feed)
             self.active.append(self.waiting.popleft())
             entry.follow()
+        self.waiting.extendleft(reversed(led))
         return self.active[before:]
+
+    def _leader(self, entry: PackedSequence) -> tuple[int, PackedSequence | None]:
+        """The sequence whose prompt begins as most of that of a new one, and how many tokens of the tail that is."""
+        others = [other for other in self.active if other.prefix == entry.prefix] if self.decoder.is_half else []
+        common = [len(common_beginning([entry.tail[:-1], other.tail])) for other in others]
+        most = max(common, default=0)
+        return (most, others[common.index(most)]) if most >= LEAST else (0, None)
 
     def _advance(self, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
         active = [entry for entry in active if not entry.sequence.done]
         if not active:
             return
-        guesses = self._guesses(active)
-        kept = [1 + len(guess) for guess in guesses]
-        feeds = [entry.feed + guess for entry, guess in zip(active, guesses, strict=True)]
+        self._guess(active)
+        kept = [1 + len(entry.guess) for entry in active]
+        feeds = [entry.feed + entry.guess for entry in active]
         rows, filled = zip(*((entry.position, entry.filled) for entry in active), strict=True)
         logits = self.decoder.packed.run(self.cache, feeds, rows, filled, kept)
-        places = accumulate(kept, initial=0)
-        going_on = [Fed(entry, place, guess) for entry, place, guess in zip(active, places, guesses, strict=False)]
-        for entry in active:
-            entry.filled += len(entry.feed)
-        while going_on:
-            rows_of = logits if len(going_on) == len(logits) else logits[[fed.place for fed in going_on]]
-            tokens = self.decoder.chooser.choose([fed.entry.sequence for fed in going_on], rows_of)
-            going_on = [fed for fed, token in zip(going_on, tokens, strict=True) if self._take(fed, token)]
+        for entry, place in zip(active, accumulate(kept, initial=0), strict=False):
+            entry.place, entry.filled = place, entry.filled + len(entry.feed)
+        while active:
+            rows_of = logits if len(active) == len(logits) else logits[[entry.place for entry in active]]
+            tokens = self.decoder.chooser.choose([entry.sequence for entry in active], rows_of)
+            active = [entry for entry, token in zip(active, tokens, strict=True) if self._take(entry, token)]
 
-    def _guesses(self, active: Sequence[PackedSequence]) -> list[list[int]]:
+    def _guess(self, active: Sequence[PackedSequence]) -> None:
         """How each sequence may go on; what a short guess leaves of a pass goes to the longer ones."""
-        room, repeated, guesses = self.decoder.at_once, self.decoder.repeated, list[list[int]]()
+        room, repeated = self.decoder.at_once, self.decoder.repeated
         for entry in active:
             most = min(MOST, min(self.decoder.packed.chunk, self.cache.length - entry.filled) - len(entry.feed))
-            guesses.append(entry.draft.next_tokens(entry.sequence.tokens, most, repeated) if entry.draft else [])
-        by_length = sorted(range(len(guesses)), key=lambda index: len(guesses[index]))
-        for index, left in zip(by_length, range(len(guesses), 0, -1), strict=True):
-            guesses[index] = guesses[index][: room // left]
-            room -= len(guesses[index])
-        return guesses
+            entry.guess = entry.draft.next_tokens(entry.sequence.tokens, most, repeated) if entry.draft else []
+        by_length = sorted(active, key=lambda entry: len(entry.guess))
+        for entry, left in zip(by_length, range(len(active), 0, -1), strict=True):
+            entry.guess = entry.guess[: room // left]
+            room -= len(entry.guess)
 
-    def _take(self, fed: "Fed", token: int) -> bool:
+    def _take(self, entry: PackedSequence, token: int) -> bool:
         """Accept a token that was chosen; whether the logits after it, and what it forces, are there as well."""
-        entry = fed.entry
         if entry.sequence.failure is not None:
             self.cache.clear(entry.position)
             return False
         entry.take(token)
-        right = len(common_beginning([tuple(entry.feed), tuple(fed.guess)]))
+        right = len(common_beginning([tuple(entry.feed), tuple(entry.guess)]))
         goes_on = right == len(entry.feed) and not entry.sequence.done
         right -= right == len(entry.feed) and not goes_on
         entry.filled += right
-        entry.feed, fed.guess, fed.place = entry.feed[right:], fed.guess[right:], fed.place + right
+        entry.feed, entry.guess, entry.place = entry.feed[right:], entry.guess[right:], entry.place + right
         return goes_on
-
-
-@dataclass
-class Fed:
-    """A sequence in a pass.
-
-    Attributes:
-        place: of the logits after the tokens that it is known to have.
-        guess: tokens that were fed behind these.
-    """
-
-    entry: PackedSequence
-    place: int
-    guess: list[int]
 
 
 def _in_place(cache: TailCache, active: Sequence[PackedSequence]) -> list[PackedSequence]:

@@ -9,7 +9,6 @@ from typing import Generic, TypeVar
 from rag_evaluator.judge.engines.transformers.attention import Layer, TailCache
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
-PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
 NEARLY = 0.75  # of what sequences have in common: a kept prefix of that length is used as it is
 LEAST = 8  # tokens: to look up and copy fewer is not worth it
 WORTH_WAITING = 64  # tokens in common with a tail of the same batch, for which a second pass is made
@@ -24,6 +23,8 @@ class PrefixCache:
     Args:
         compute: keys and values of a prefix.
     """
+
+    most = 8192  # tokens of all that are kept
 
     def __init__(self, compute: Callable[[Ids], Sequence[Layer]]) -> None:
         self.compute = compute
@@ -94,7 +95,7 @@ class PrefixCache:
             else:
                 self._kept[prefix] = [(keys[:, :end].clone(), values[:, :end].clone()) for keys, values in longer]
         self._kept.move_to_end(prefix)
-        while len(self._kept) > 1 and sum(map(len, self._kept)) > PREFIX_TOKENS:
+        while len(self._kept) > 1 and sum(map(len, self._kept)) > self.most:
             self._kept.popitem(last=False)
         return self._kept[prefix]
 

@@ -13,8 +13,9 @@ from rag_evaluator.config import OWN_KEYS, JudgeConfig, make_config
 from rag_evaluator.dataset import ALIASES, READERS
 from rag_evaluator.features.certify import TEXTS as LABEL_TEXTS
 from rag_evaluator.judge import ENGINES
-from rag_evaluator.results import LABELS, REPORTED_BY
+from rag_evaluator.results import LABELS
 from rag_evaluator.statistics import RerunNoise
+from rag_evaluator.tasks import REPORTED_BY
 from tools.docs import configuration
 
 THINKING = "thinking"  # of judges that think

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = facade(
         "judgement": (
             "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of numbers_of tone_of verdicts_of"
         ),
-        "manifest": "REPORTED_BY judge_of",
+        "manifest": "judge_of",
         "overview": "Grid WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",

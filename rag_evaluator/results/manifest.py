@@ -67,16 +67,6 @@ def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return config if isinstance(config, Mapping) else {}
 
 
-REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
-"""Keys of the configuration that are no part of a run's identity."""
-
-
-def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with what another one says of how results are reported."""
-    keys = {key: value for key, value in config_of(other).items() if key in REPORTED_BY}
-    return {**manifest, "config": {**config_of(manifest), **keys}, "metrics": other.get("metrics", {})}
-
-
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
     held = [name for name in files if (folder / name).exists()]

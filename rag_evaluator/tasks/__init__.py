@@ -32,7 +32,7 @@ def stage_of(journal: "Journal") -> "Stage":
 __getattr__, *_ = facade(
     __name__,
     {
-        "evaluation": "ScoredTable of_journal",
+        "evaluation": "REPORTED_BY ScoredTable of_journal",
         "manifest": "versions",
         "question": "TaskJudge warned_once",
         "question_conclusions": "generate_conclusion sort_conclusion",

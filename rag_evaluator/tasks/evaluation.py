@@ -14,7 +14,6 @@ from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.results.manifest import REPORTED_BY, config_of, reported_as
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
@@ -75,7 +74,7 @@ class Evaluation(Stage):
     def is_written(self, folder: Path) -> bool:
         with suppress(ResultsError):
             run = Run(folder)
-            is_reported = bool(run.summary) and run.manifest == reported_as(run.manifest, self.about)
+            is_reported = bool(run.summary) and run.manifest == reported_as(run.manifest, run.config, self.about)
             return is_reported and (REPORT not in self.files or (folder / REPORT).is_file())
         return False
 
@@ -105,7 +104,9 @@ class ScoredTable:
     def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
         self.table, self.rows = table, stage.units
         self.metrics = list(table.plan.columns)
-        self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
+        self.manifest = with_engines(
+            reported_as(table.about, table.about.get("config", {}), stage.about), table.engines
+        )
 
     def columns(self, marks: Collection[str]) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
@@ -141,12 +142,22 @@ def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]
     """What a journal says of its run, reported as the results were last, if they are those of this run."""
     about = journal.about
     with suppress(ResultsError, ConfigError):  # there are no results yet, or somebody has edited the manifest
-        last = Run(journal.results).manifest
-        if last.get("signatures") == about.get("signatures"):
-            keys = {key: value for key, value in config_of(last).items() if key in REPORTED_BY}
+        last = Run(journal.results)
+        if last.manifest.get("signatures") == about.get("signatures"):
+            keys = {key: value for key, value in last.config.items() if key in REPORTED_BY}
             check_reported(make_config({"metrics": list(metrics), **keys}), metrics)
-            about = reported_as(about, last)
+            about = {**about, "config": {**about.get("config", {}), **keys}}
     return {**about, "metrics": about_metrics(metrics, about.get("config", {}).get("thresholds"))}
+
+
+REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
+"""Keys of the configuration that are no part of a run's identity."""
+
+
+def reported_as(manifest: Mapping[str, Any], config: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest, of a run of this configuration, with what another one says of how results are reported."""
+    keys = {key: value for key, value in other["config"].items() if key in REPORTED_BY}
+    return {**manifest, "config": {**config, **keys}, "metrics": other.get("metrics", {})}
 
 
 def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

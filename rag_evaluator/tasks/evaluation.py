@@ -104,9 +104,8 @@ class ScoredTable:
     def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
         self.table, self.rows = table, stage.units
         self.metrics = list(table.plan.columns)
-        self.manifest = with_engines(
-            reported_as(table.about, table.about.get("config", {}), stage.about), table.engines
-        )
+        about = reported_as(table.about, table.about.get("config", {}), stage.about)
+        self.manifest = with_engines(about, table.engines)
 
     def columns(self, marks: Collection[str]) -> list[str]:
         """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""

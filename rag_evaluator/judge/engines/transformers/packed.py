@@ -439,10 +439,11 @@ class PackedBatch:
 
     def _leader(self, entry: PackedSequence) -> tuple[int, PackedSequence | None]:
         """The sequence whose prompt begins as most of that of a new one, and how many tokens of the tail that is."""
-        others = [other for other in self.active if other.prefix == entry.prefix] if self.decoder.is_half else []
-        common = [len(common_beginning([entry.tail[:-1], other.tail])) for other in others]
-        most = max(common, default=0)
-        return (most, others[common.index(most)]) if most >= LEAST else (0, None)
+        leader, least, tail = None, LEAST, entry.tail[:-1]
+        for other in self.active if self.decoder.is_half else ():
+            if tail[:least] == other.tail[:least] and len(tail) >= least and other.prefix == entry.prefix:
+                leader, least = other, len(common_beginning([tail, other.tail])) + 1
+        return least - 1, leader
 
     def _advance(self, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""

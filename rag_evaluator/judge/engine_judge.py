@@ -99,7 +99,7 @@ class EngineJudge:
         asked = self.request(prompt, response_model, draw)
         thought = await self.think(asked.input_ids, asked.seed, asked.group)
         reply = await self._generate(replace(asked, input_ids=asked.input_ids + thought.continuation))
-        answer = validated(reply, response_model, asked.max_new_tokens)
+        answer = validated(reply, response_model, asked.schema, asked.budget.limit)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
         tokens = len(asked.input_ids), len(reply.token_ids)
         return Opinion(answer, reply.confidence, *tokens, thought.text, cut, thinking_tokens=thought.tokens)
@@ -156,11 +156,11 @@ class EngineJudge:
             input_ids=tuple(input_ids),
             grammar=to_lark(schema, self.encoder.answer_prefix),
             rest=functools.partial(to_lark_after, schema) if "x-partition" in schema else None,
-            max_new_tokens=self.config.max_new_tokens,
             budget=budget,
             temperature=self.config.temperature,
             seed=seed_of(self.config, prompt, draw),
             group=getattr(prompt, "group", ""),
+            schema=schema,
         )
 
     async def think(self, input_ids: Ids, seed: int, group: str) -> Thought:
@@ -177,8 +177,8 @@ class EngineJudge:
             return Thought()
         tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts
         seed = int(short_digest(f"thought\0{seed}"), 16) % 2**63 if temperature > 0 else 0
-        budget = Budget(0, 0, 0, tokens, 0)
-        reply = await self._generate(Request(input_ids, None, tokens, budget, temperature, seed, group, stop=stop))
+        budget = Budget(0, tokens, tokens, 0)
+        reply = await self._generate(Request(input_ids, None, budget, temperature, seed, group, stop=stop))
         ids, decode = list(reply.token_ids), self.encoder.decode
         if ids and ids[-1] in stop.token_ids:
             ids.pop()

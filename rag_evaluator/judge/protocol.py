@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.grammar.schema import CUT_LISTS
+from rag_evaluator.judge.grammar.schema import Schema, part_of
 
 ENDLESS = 10**9
 Draw = tuple[int, int]
@@ -57,7 +56,7 @@ class Opinion:
         generated_tokens: tokens of the answer.
         thinking: what the judge thought before it answered; None if it does not think.
         thinking_tokens: tokens of the thought.
-        cut: what of the answer ended at its limit: "string", "list", "thinking".
+        cut: what of the answer ended at its limit: "reason", "string" (another one), "list", "thinking".
     """
 
     answer: BaseModel
@@ -188,23 +187,23 @@ class Request:
         input_ids: prompt tokens, without padding.
         grammar: llguidance grammar of the answer; None: free text, which ends at `stop`.
         rest: the grammar of what follows, given the text that was written under `grammar`; None where nothing follows.
-        max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
-        budget: limits of strings and lists, and of the whole answer.
+        budget: limits of strings, and of the whole answer.
         temperature: 0 is greedy.
         seed: of this request's own random numbers; unused when greedy.
         group: requests of the same group are likely to begin with the same tokens.
         stop: what ends a free text.
+        schema: what the grammar allows, as JSON schema.
     """
 
     input_ids: tuple[int, ...] = field(repr=False)
     grammar: str | None = field(repr=False)
-    max_new_tokens: int
     budget: Budget
     temperature: float = 0.0
     seed: int = 0
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     stop: "ThoughtFormat | None" = field(default=None, repr=False)
+    schema: Schema = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -234,7 +233,7 @@ class Reply:
         complete: whether the grammar was satisfied, or a free text came to its stop, with which `token_ids` may end;
             False when the budget ended first.
         confidence: probability of each verdict or rating among those that were allowed, in the order of the answer.
-        cut: what ended at its limit: "string", "list".
+        cut: what ended at its limit: "reason", "string".
     """
 
     text: str
@@ -253,19 +252,26 @@ def seed_of(config: JudgeConfig, prompt: str, draw: Draw) -> int:
     return int(short_digest(f"{config.seed}\0{number}\0{prompt}"), 16) % 2**63
 
 
-def validated(reply: Reply, response_model: type[BaseModel], max_new_tokens: int) -> BaseModel:
-    """The answer that a reply is, or begins. Raises `JudgementError`."""
-    if reply.complete:
-        try:
-            return response_model.model_validate_json(reply.text.strip())
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
-    name = CUT_LISTS.get(response_model.__name__)
-    part = from_json(reply.text.strip(), allow_partial=True) if reply.text.strip() else {}
-    if name and isinstance(part, dict) and part.get(name):
-        return response_model.model_validate(part)
-    raise BudgetError(f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens")
+def validated(reply: Reply, response_model: type[BaseModel], schema: Schema, limit: str) -> BaseModel:
+    """The answer that a reply is; of one that was cut its list, where little of it is lacking.
+
+    Args:
+        schema: of the answer.
+        limit: what to say of an answer that was cut.
+
+    Raises `JudgementError`, `BudgetError` for an answer that was cut.
+    """
+    text = reply.text.strip()
+    try:
+        if reply.complete:
+            return response_model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
+    part = part_of(text, response_model, schema)
+    if part is None:
+        raise BudgetError(limit)
+    return response_model.model_validate(part)
 
 
 DECIMALS = 6

@@ -25,9 +25,10 @@ from rag_evaluator.judge.protocol import (
     shares_of,
 )
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.work_checks import check_work
+from rag_evaluator.metrics.work_checks import check_work, texts_in
 from rag_evaluator.models.hub import in_one_line
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.results.flags import CUT
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -54,6 +55,7 @@ class Recorder(InstructorBaseRagasLLM):
         failed: questions that got no answer, with the message; one that is answered when asked again is taken out.
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
         answers: prompt and answer of each question that got one, in the order of asking.
+        cut: the last text of each list that reached its limit.
     """
 
     is_async = True  # prompts of users' own ragas metrics look at it
@@ -65,6 +67,7 @@ class Recorder(InstructorBaseRagasLLM):
         self.lost: JudgeLostError | None = None
         self.failed: dict[str, str] = {}
         self.answers: list[tuple[str, BaseModel]] = []
+        self.cut: list[str] = []
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
@@ -72,6 +75,8 @@ class Recorder(InstructorBaseRagasLLM):
         self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
         self.answers.append((prompt, opinion.answer))
+        if "list" in opinion.cut:
+            self.cut += list(texts_in(opinion.answer.model_dump(mode="json")))[-1:]
         return opinion.answer
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
@@ -225,6 +230,7 @@ class Scorer:
             if recorder.lost is not None:
                 raise recorder.lost
             flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
+            flags |= {CUT: recorder.cut} if recorder.cut else {}
             if forbidden and not score.missing:
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]

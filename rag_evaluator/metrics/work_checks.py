@@ -19,6 +19,7 @@ from rag_evaluator.results.flags import (
     CONTRADICTORY,
     COPIED,
     FOREIGN,
+    FRAGMENT,
     INCOMPLETE,
     LEAST_COPIED,
     LEAST_COVERED,
@@ -41,6 +42,9 @@ class Sizes(NamedTuple):
 
 
 SPACED, DENSE = Sizes(6, 4, SHORTEST), Sizes(3, 2, SHORTEST_DENSE)
+LONGEST_END, SHORTEST_END = 24, 8  # letters of a text's end that are looked for in its source
+SENTENCE_END = re.compile(r"[.!?…。！？｡؟۔।॥][\W_]*$")
+GOES_ON = re.compile(r"[^\W_]|[ ,;:'’\-–—]+[^\W_]")  # a sentence
 IN_DENSE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")  # kana, Han, Hangul
 
 
@@ -129,6 +133,7 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
             FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
             REPEATED: [text for place, text in enumerate(texts) if plain[place] in plain[:place]],
             INCOMPLETE: list(_uncovered(texts, counted, asked)),
+            FRAGMENT: list(_fragments(texts, _divided(counted, asked))),
         }
         yield from ((flag, flagged) for flag, flagged in checks.items() if flagged)
     if contradictory := _contradictory(answer, asked):
@@ -173,9 +178,24 @@ def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
     return sum(part in own for part in parts) < LEAST_OWN * len(parts)
 
 
+def _divided(counted: Counted, asked: BaseModel | None) -> str:
+    """The text of the input that the counted texts divide; empty where they divide none."""
+    return str(getattr(asked, counted.divides, getattr(asked, "text", ""))) if counted.divides else ""
+
+
+def _fragments(texts: Sequence[str], divided: str) -> Iterator[str]:
+    """The texts that end in the middle of a sentence of the divided text: its next word is not theirs any more."""
+    source = " ".join(divided.split())
+    for text in (" ".join(text.split()) for text in texts):
+        end = text[-LONGEST_END:]
+        place = -1 if len(text) < SHORTEST_END or SENTENCE_END.search(text) else source.rfind(end)
+        if place >= 0 and GOES_ON.match(source, place + len(end)):
+            yield text
+
+
 def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:
     """The share of the divided text that the texts cover, if it is low; claims of low coverage may leave out much."""
-    divided = normalised(str(getattr(asked, counted.divides, getattr(asked, "text", "")))) if counted.divides else ""
+    divided = normalised(_divided(counted, asked))
     if not divided or getattr(asked, "coverage", "") == "low":
         return
     parts, made = grams(divided, sizes(divided).own), _Joined(texts)

@@ -6,6 +6,7 @@ from rag_evaluator.results.overview import Figures, counted
 
 FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
+FRAGMENT, CUT = "fragment", "cut"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
 LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
 SHORTEST, SHORTEST_DENSE = 36, 12  # letters, and those in Han, kana and Hangul: a shorter text is not called foreign
@@ -26,6 +27,9 @@ RULES = (
     f"it has at least {SHORTEST} letters ({SHORTEST_DENSE}). A name or key phrase must stand there as it is. "
     "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. "
     f"incomplete: the texts have less than {LEAST_COVERED:.0%} of the 4-grams (2-grams) of the text that they divide. "
+    "fragment: the text has no end of a sentence, and its last words stand in a sentence of the divided text that goes "
+    "on after them. cut: the list of texts reached its limit, and its last whole text ends in the last tenth of the "
+    "divided text. "
     "A score is missing if a text is copied, all texts of an answer are foreign, or equal ones have different "
     "verdicts.",
     "no figure: fewer than half of the rows that have the columns have a score.",

@@ -20,7 +20,7 @@ from rag_evaluator.dataset.sample import REASON, Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
 from rag_evaluator.judge.cached import RESERVE, Window
-from rag_evaluator.judge.grammar.lark import MAX_STRING
+from rag_evaluator.judge.grammar.lark import LONGEST_REASON
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.metrics.work_checks import check_work
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -96,7 +96,7 @@ def _split(texts: Sequence[str], count: int) -> list[list[str]]:
 
 
 SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
-ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
+ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
 UNANSWERABLE = "the judge finds the answer in no context"
 NOT_JOINED = "the judge found no answer when it joined those of the parts"

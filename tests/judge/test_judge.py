@@ -11,8 +11,17 @@ from pydantic import BaseModel
 from tiny_models import Tiny, plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.judge import BatchSize, Budget, Opinion, PackedDecoder, PromptText, Request, common_beginning
-from rag_evaluator.judge import Sequence as DecodedSequence
+from rag_evaluator.judge import (
+    WHOLE,
+    BatchSize,
+    Opinion,
+    PackedDecoder,
+    PromptText,
+    Request,
+    common_beginning,
+    share_out,
+    tighten,
+)
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.models import run
 from rag_evaluator.prompts import CompareOutput, PackPrompt, english_pack
@@ -77,6 +86,11 @@ def _value(text: bool, rng: random.Random) -> str | list[str]:
     return " ".join(pieces) if text else pieces
 
 
+def may_be_endless(model: type[BaseModel], data: BaseModel | None) -> bool:
+    """Whether an answer has texts that no limit ends."""
+    return share_out(tighten(model, data), 512, 10_000, len).wanted > 0 or bool(WHOLE & set(model.model_fields))
+
+
 def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:
     async def together() -> list[Any]:
         return await asyncio.gather(*(judge.inner.opinion(*request) for request in requests), return_exceptions=True)
@@ -98,10 +112,11 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(tiny: Tiny, kind: 
     requests = [random_request(rng) for _ in range(count)]
     judge = tiny(kind, max_new_tokens=512, batch_size=50)
     opinions = ask(judge, requests)
-    failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]
-    assert not failed, failed[0]
     for (prompt, model), opinion in zip(requests, opinions, strict=True):
-        assert isinstance(opinion, Opinion)
+        if isinstance(opinion, BudgetError):  # whoever writes at random does not end a text
+            assert may_be_endless(model, prompt.data), opinion
+            continue
+        assert isinstance(opinion, Opinion), opinion
         assert isinstance(opinion.answer, model)
         if model.__name__ == "NLIStatementOutput":
             assert [item.statement for item in opinion.answer.statements] == prompt.data.statements  # type: ignore
@@ -290,13 +305,12 @@ def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(tiny: T
     assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
 
 
-def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(tiny: Tiny) -> None:
+def test_a_budget_that_ends_in_the_first_text_of_a_list_gives_no_answer(tiny: Tiny) -> None:
     prompt = PROMPTS["faithfulness", "statement_generator_prompt"]
     data = prompt.input_model(question="q", answer="one two three four five six seven eight " * 6)
     judge = tiny("llama-bytelevel", max_new_tokens=48)
-    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
-    assert isinstance(opinion, Opinion)
-    assert opinion.answer.statements  # type: ignore[attr-defined]
+    with pytest.raises(BudgetError, match=r"did not fit into 48 new tokens; raise judge\.max_new_tokens"):
+        judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
 
 
 def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(tiny: Tiny) -> None:
@@ -364,7 +378,7 @@ def test_a_window_just_large_enough_is_enough(tiny: Tiny) -> None:
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
 
-def test_lists_without_a_limit_end_within_the_budget(tiny: Tiny) -> None:
+def test_lists_that_do_not_end_within_the_budget_are_no_answers(tiny: Tiny) -> None:
     class Notes(BaseModel):
         notes: list[str]
 
@@ -377,20 +391,9 @@ def test_lists_without_a_limit_end_within_the_budget(tiny: Tiny) -> None:
 
     judge = tiny("qwen2-chat", max_new_tokens=150)
     opinions = ask(judge, [(PromptText(f"{n}"), model) for n in range(6) for model in (Notes, Grades)])
-    assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
-
-
-def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(tiny: Tiny) -> None:
-    """Short of tokens, only the comma between items is forbidden, not the one between fields."""
-    vocabulary = tiny("gpt2").inner.engine.vocabulary
-    sequence = DecodedSequence(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
-    everything = torch.ones(vocabulary.size, dtype=torch.bool)
-    comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
-    sequence._follow(b'[{"score": 5')
-    assert sequence.within_budget(everything)[comma]
-    assert not sequence.within_budget(everything)[item] or not vocabulary.ends_object[item]
-    sequence._follow(b', "why": "x"}')
-    assert not sequence.within_budget(everything)[comma]
+    failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]
+    assert failed
+    assert all("raise judge.max_new_tokens" in str(error) for error in failed)
 
 
 def test_numbers_that_overflow_cost_the_judgement_and_say_so(tiny: Tiny) -> None:

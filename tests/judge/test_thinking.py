@@ -102,7 +102,7 @@ def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(thinking: 
         [answer] = [request for request in answers if prompt in decode(request.input_ids)]
         assert decode(thought.input_ids).endswith(f"{prompt}{judge.inner.encoder.after}")  # type: ignore[attr-defined]
         assert decode(thought.input_ids).endswith(opening)
-        assert thought.max_new_tokens == BUDGET
+        assert thought.budget.max_new_tokens == BUDGET
         cut = "thinking" in opinion.cut
         line = "\n" if cut and opening.endswith("\n") else ""
         assert decode(answer.input_ids) == f"{decode(thought.input_ids)}{opinion.thinking}{line}{close}"

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from rich.filesize import decimal
 
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -20,9 +21,10 @@ from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import FASTER, PATHS
 from rag_evaluator.judge.engines.server.engine import ServerJudge
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
+from rag_evaluator.judge.grammar.lark import about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.judge.protocol import ENDLESS, JudgeProtocol
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.chosen import times_of
 from rag_evaluator.metrics.scorer import Scorer
@@ -44,6 +46,7 @@ class Rehearsal(ScriptedJudge):
     Attributes:
         text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
         longest: tokens of the longest prompt with its longest answer.
+        wanted: new tokens that the longest list of texts may take.
         too_long: prompts that did not fit the window.
         chooses: whether options were weighed.
 
@@ -53,9 +56,15 @@ class Rehearsal(ScriptedJudge):
     def __init__(self, judge: JudgeProtocol) -> None:
         super().__init__(self._answer, self._shares)
         self.judge, self.text, self.longest, self.too_long = judge, "", 0, 0
+        self.wanted = 0
         self.chooses = False
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        schema = tighten(response_model, getattr(prompt, "data", None))
+        budget = share_out(
+            schema, ENDLESS, ENDLESS, self.judge.count if self.judge.capabilities.counts_tokens else about_tokens
+        )
+        self.wanted = max(self.wanted, budget.wanted)
         try:
             if isinstance(self.judge, EngineJudge):
                 request = self.judge.request(prompt, response_model)
@@ -65,7 +74,7 @@ class Rehearsal(ScriptedJudge):
         except PromptTooLongError:
             self.too_long += 1
             raise
-        return dict(invented(tighten(response_model, getattr(prompt, "data", None)), self.text))
+        return dict(invented(schema, self.text))
 
     def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
         self.chooses = True
@@ -237,6 +246,7 @@ async def _measure(
         rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
         lost = [loss for name in judged if (loss := await _loss(row, name, rehearsing, rehearsal))]
         if not judge.capabilities.counts_tokens:
+            _add_answers(evaluator.config.judge, rehearsal, report)
             longest_prompt = max(rehearsal.prompts, key=len, default="")
             await _try_prompt(judge, row.where, longest_prompt, report)
             return
@@ -244,6 +254,7 @@ async def _measure(
         fit = 0 if lost else fit + 1
         if fit == ENOUGH:
             break
+    _add_answers(evaluator.config.judge, rehearsal, report)
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, report)
     decoder = getattr(engine_of(judge), "decoder", None)  # None where a server decides
     if decoder is not None and rehearsal.longest:
@@ -254,6 +265,17 @@ async def _measure(
             details["bytes"] = decoder.bytes_at_most(rehearsal.longest, rehearsal.chooses)
             text += f"; at most {decimal(details['bytes'])} more than the weights"
         report.add("batches", "ok" if together >= asked else "warning", text, details)
+
+
+def _add_answers(config: JudgeConfig, rehearsal: Rehearsal, report: CheckReport) -> None:
+    """Whether the budget of an answer holds the longest list of statements, claims, names or questions."""
+    if not rehearsal.wanted or (rehearsal.judge.capabilities.window is None and config.engine != "server"):
+        return
+    most, wanted = config.max_new_tokens, rehearsal.wanted
+    text = f"the longest list of texts may take {wanted:,} new tokens, judge.max_new_tokens is {most:,}"
+    advice = f". Its score is missing if it takes more: set judge.max_new_tokens: {wanted}" if wanted > most else ""
+    details = {"wanted": wanted, "max_new_tokens": most}
+    report.add("answers", "warning" if advice else "ok", text + advice, details)
 
 
 async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> dict[str, Any] | None:

@@ -28,6 +28,9 @@ from rag_evaluator.features.setup.checks import faster_dtype
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
+from rag_evaluator.judge.grammar.lark import about_tokens, share_out
+from rag_evaluator.judge.grammar.schema import RULES
+from rag_evaluator.judge.protocol import ENDLESS
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -273,6 +276,19 @@ def _faster_dtype(judge: str) -> tuple[str, float] | None:
     return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None
 
 
+ROUNDED = 256  # tokens
+
+
+def _new_tokens(proposal: Proposal) -> int:
+    """What an answer to the longest text may need, in tokens; 0 where the default is enough."""
+    samples = (sample for survey in (proposal.survey, *proposal.others) for sample in survey.samples)
+    texts = (str(sample.columns.get(column, "")) for sample in samples for column in ("response", "reference"))
+    statements = {"type": "object", "properties": {"statements": {"type": "array", "items": {"type": "string"}}}}
+    schema = RULES["StatementGeneratorOutput"](statements, {"answer": max(texts, key=len, default="")})
+    wanted = share_out(schema, ENDLESS, ENDLESS, about_tokens).wanted
+    return -(-wanted // ROUNDED) * ROUNDED if wanted > JudgeConfig().max_new_tokens else 0
+
+
 def _text(proposal: Proposal, **asked: Any) -> str:
     """The text of the configuration. Any: what else the template shows."""
     environment = jinja2.Environment(
@@ -288,6 +304,7 @@ def _text(proposal: Proposal, **asked: Any) -> str:
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
         dtype=_faster_dtype(asked["judge"]),
+        new_tokens=_new_tokens(proposal),
         **asked,
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))

@@ -16,7 +16,7 @@ from rag_evaluator.features.testset.corpus import DocumentChunk
 from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
-from rag_evaluator.judge.grammar.lark import MAX_STRING
+from rag_evaluator.judge.grammar.lark import LONGEST_REASON
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.language_id import foreign
 from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
@@ -74,7 +74,7 @@ PROMPTS: Mapping[Key, ModelPair] = {
 OWNERS = ("testset", "generate")  # of the prompts that are asked
 
 
-ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
+ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
 AGREES, DIFFERS = AgreeOutput(verdict=1), AgreeOutput(verdict=0)
 SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)

@@ -5,7 +5,9 @@ text.
 """
 
 import functools
+import itertools
 import math
+import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import abc
@@ -19,6 +21,7 @@ from llguidance import LLTokenizer
 from tokenizers import AddedToken
 
 from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.grammar.lark import LONGEST_REASON, REASONS, WHOLE
 from rag_evaluator.judge.protocol import Reply, Request
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 TRIES = 2  # tokens, the best ones, before all that a grammar allows are computed
 COMPILED = 64  # grammars that are kept, those used last
 SPACE = "\u2581"  # of SentencePiece
+LAST_WORD = re.compile(r'(?<=[^\s"])\s+[^\s"]{1,40}$')  # of a text in which words are parted by spaces
 NO_NUMBER = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
 END = "<|rag_evaluator_end|>"
 OTHERS = (
@@ -41,9 +45,6 @@ class Vocabulary:
     Attributes:
         size: number of logits the model gives; entries beyond the tokenizer's are never chosen.
         quotes: tokens that are exactly one double quote.
-        commas: bool `(size,)`, tokens that begin with a comma.
-        ends_text: bool `(size,)`, tokens that end a string and contain more: they contain `",`.
-        ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
         known: bool `(size,)`, tokens that the tokenizer has.
     """
@@ -53,9 +54,6 @@ class Vocabulary:
         self.engine = grammar_tokenizer(tokenizer, size)
         self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
-        self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
-        self.ends_text = torch.tensor([b'",' in text for text in self.texts])
-        self.ends_object = torch.tensor([b"}," in text for text in self.texts])
         firsts = (text.lstrip(b" ")[:1] for text in self.texts)
         self.digits = torch.tensor([int(first) if first.isdigit() else -1 for first in firsts])
         self.known = torch.zeros(size, dtype=torch.bool)
@@ -156,8 +154,10 @@ class Sequence(_Decoding):
         self.chosen = 0
         self.forced: list[int] = []
         self.in_string = self.escaped = False
-        self.open = b""  # brackets that are open outside of strings
+        self.lists = 0  # that are open
+        self.string = self.key = b""  # the last string; the last one before a colon
         self.string_tokens = 0
+        self.limited_at: list[int] = []  # tokens before the end of each string that its limit ended
 
     @property
     def complete(self) -> bool:
@@ -189,13 +189,10 @@ class Sequence(_Decoding):
     @property
     def limited(self) -> bool:
         """Whether the budget may take something away from what the grammar allows next."""
-        return self.ending or (self.in_string and self.string_tokens >= self.request.budget.string_tokens)
-
-    @property
-    def ending(self) -> bool:
-        """Whether lists must end, as the budget leaves no more than their end needs."""
-        budget = self.request.budget
-        return self._spare() < budget.reserve or self.spare_length < budget.reserve_length
+        if not self.in_string or self.string_tokens < min(limit := self.request.budget.string_tokens, LONGEST_REASON):
+            return False
+        key = self.key.decode()
+        return key in REASONS or not (self.lists or key in WHOLE or self.string_tokens < limit)
 
     @property
     def spare_length(self) -> int:
@@ -236,7 +233,7 @@ class Sequence(_Decoding):
         return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
 
     def _spare(self) -> int:
-        return self.request.max_new_tokens - self.chosen
+        return self.request.budget.max_new_tokens - self.chosen
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar forces next, as the tokenizer splits it."""
@@ -257,38 +254,39 @@ class Sequence(_Decoding):
         return ordinary
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
-        """What of the allowed tokens, bool `(vocab,)`, the budget leaves; never empty if they are not."""
-        if self.in_string and self.string_tokens >= self.request.budget.string_tokens:
-            quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
-            if quote is not None:
-                only = torch.zeros_like(mask)
-                only[quote] = True
-                self.cut.add("string")
-                return only
-        if self.ending:
-            ending = mask.clone()
-            if self.open.endswith(b"["):
-                ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)
-            elif self.open.endswith(b"[{"):
-                ending &= ~self.vocabulary.ends_object
-            return ending if ending.any() else mask
-        return mask
+        """What of the allowed tokens, bool `(vocab,)`, the budget leaves: of a string that is too long its end."""
+        quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
+        if quote is None:  # in the middle of a character or of an escape
+            return mask
+        only = torch.zeros_like(mask)
+        only[quote] = True
+        self.cut.add("reason" if self.key.decode() in REASONS else "string")
+        self.limited_at.append(len(self.tokens))
+        return only
+
+    def _text(self) -> str:
+        """The answer; strings that their limit ended end at a word."""
+        decode, parts = self.vocabulary.engine.decode_bytes, []
+        for start, end in itertools.pairwise([0, *self.limited_at, len(self.tokens)]):
+            text = decode(self.tokens[start:end]).decode("utf-8", "ignore")
+            parts.append(LAST_WORD.sub("", text) if end in self.limited_at else text)
+        return "".join(parts)
 
     def _follow(self, text: bytes) -> None:
         """Track the place in the JSON that the answer has reached, and the tokens of the string it is in."""
         self.string_tokens += 1
         for byte in text:
-            if self.escaped:
-                self.escaped = False
-            elif byte == ord("\\") and self.in_string:
-                self.escaped = True
-            elif byte == ord('"'):
+            if byte == ord('"') and not self.escaped:
                 self.in_string = not self.in_string
                 self.string_tokens = 0
-            elif not self.in_string and byte in b"[{":
-                self.open += bytes([byte])
-            elif not self.in_string and byte in b"]}":
-                self.open = self.open[:-1]
+                self.string = b"" if self.in_string else self.string
+            elif self.in_string:
+                self.escaped = byte == ord("\\") and not self.escaped
+                self.string += bytes([byte])
+            elif byte == ord(":"):
+                self.key = self.string
+            elif byte in b"[]":
+                self.lists += 1 if byte == ord("[") else -1
 
 
 class FreeText(_Decoding):
@@ -308,7 +306,7 @@ class FreeText(_Decoding):
 
     @property
     def done(self) -> bool:
-        return self.complete or self.failure is not None or len(self.tokens) >= self.request.max_new_tokens
+        return self.complete or self.failure is not None or len(self.tokens) >= self.request.budget.max_new_tokens
 
     def next_forced(self) -> list[int]:
         return []

@@ -153,10 +153,17 @@ def _listed(items: Sequence[str], depth: int) -> str:
     return f"{_literal('[' + line(depth + 1))} {separator.join(items)} {_literal(line(depth) + ']')}"
 
 
-MIN_STRING, USEFUL_STRING, MAX_STRING = 1, 32, 256  # tokens
+MIN_STRING = 1  # tokens, as those that follow
+USEFUL_STRING = 32
+LONGEST_REASON = 256
 CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
 SHARED = "\0"  # in place of items that are counted elsewhere
 SLACK = 8  # tokens: the answer's first space, and tokens that are split differently than in the count
+TIMES = 2  # the texts of a list may have so many times the tokens of the text that they are made from
+REASONS = frozenset({"reason", "feedback"})
+"""Fields in which a judge says why."""
+WHOLE = frozenset({"question", "answer", "translation"})
+"""Fields whose text is used whole or not at all, as the texts of lists are."""
 
 
 @dataclass(frozen=True)
@@ -164,36 +171,54 @@ class Budget:
     """How a request's tokens are shared out.
 
     Attributes:
-        string_tokens: limit of each free string, tokens.
-        reserve: chosen tokens needed to end the answer after one more list item; 0 where no list need end early.
-        reserve_length: the same for all tokens, forced ones included.
+        string_tokens: limit of each reason, at most `LONGEST_REASON`, and of other strings. Those of `WHOLE` and the
+            texts of lists have none: an answer that does not end within the limits of the whole is incomplete.
+        max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
         max_length: tokens of the longest legal answer, forced ones included; never more than the room.
         needed: tokens of the shortest useful answer: one item in each open list, strings of `USEFUL_STRING` if
             `max_new_tokens` allows as many.
+        wanted: tokens that lists made from a text may take, whatever `max_new_tokens` is; 0 where there are none.
+        limit: what to say of an answer that does not end within these limits.
     """
 
     string_tokens: int
-    reserve: int
-    reserve_length: int
+    max_new_tokens: int
     max_length: int
     needed: int
+    wanted: int = 0
+    limit: str = ""
 
 
 def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_tokens: Callable[[str], int]) -> Budget:
-    """Divide the tokens over the free strings of the longest answer that the schema allows.
+    """Divide the tokens over the free strings of the longest answer that the schema allows, and bound the whole.
 
-    If that does not leave them a useful length, lists end early instead: the reserves say when.
+    A list whose texts are made from another text, the schema's `x-source`, may have `TIMES` its tokens, with its
+    layout and the reasons in it.
+
+    Args:
+        max_new_tokens: the upper bound, whatever the source.
+        room: tokens that the model's window leaves after the prompt.
     """
     longest, shortest = _Skeleton(schema, count_tokens), _Skeleton(schema, count_tokens, shortest=True)
-    max_length = min(room, longest.fixed + max_new_tokens + SLACK)
-    string_tokens = min(MAX_STRING, longest.string_tokens(max_new_tokens, room))
-    if string_tokens >= USEFUL_STRING or longest.open_lists == 0:
-        useful = max(min(longest.string_tokens(max_new_tokens, 10**9), USEFUL_STRING), MIN_STRING)
-        return Budget(max(string_tokens, MIN_STRING), 0, 0, max_length, shortest.length(useful))
-    for_two = shortest.string_tokens(max_new_tokens // 2, room // 2)
-    string_tokens = max(MIN_STRING, min(USEFUL_STRING, for_two))
-    length = shortest.length(string_tokens)
-    return Budget(string_tokens, length - shortest.fixed, length, max_length, length)
+    least = USEFUL_STRING if longest.open_lists else MIN_STRING  # a list may be shorter
+    string_tokens = max(longest.string_tokens(max_new_tokens, room), least)
+    most, limit = max_new_tokens, f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens"
+    wanted = 0
+    if longest.sources:
+        layout = longest.choices + longest.reasons * (string_tokens + CLOSING) + SLACK
+        wanted = TIMES * sum(map(count_tokens, longest.sources)) + layout
+    if 0 < wanted < most:
+        most, limit = wanted, f"the judge wrote {TIMES} times the tokens of the text in question, and came to no end"
+    max_length = longest.fixed + most + SLACK
+    if room < max_length:
+        max_length, limit = room, f"the answer did not fit into the {room} tokens that the prompt leaves of the window"
+    useful = max(min(shortest.string_tokens(max_new_tokens, 10**9), USEFUL_STRING), MIN_STRING)
+    return Budget(string_tokens, most, max_length, shortest.length(useful), wanted, limit)
+
+
+def about_tokens(text: str) -> int:
+    """Return about how many tokens a text has where no tokenizer is known: one for each three bytes of UTF-8."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
 
 
 class _Skeleton:
@@ -202,12 +227,16 @@ class _Skeleton:
     Attributes:
         fixed: tokens that are not of free strings.
         strings: number of free strings.
+        reasons: number of those of them that are reasons.
         choices: tokens chosen outside of strings, at most.
         open_lists: number of lists of a length that the model chooses.
+        sources: the texts that open lists are made from.
     """
 
     def __init__(self, schema: dict[str, Any], count_tokens: Callable[[str], int], shortest: bool = False) -> None:
-        self.shortest, self.strings, self.choices, self.open_lists = shortest, 0, 0, 0
+        self.shortest = shortest
+        self.strings = self.reasons = self.choices = self.open_lists = 0
+        self.sources: list[str] = []
         text = json.dumps(self.value(schema), ensure_ascii=False, indent=INDENT)
         self.fixed = count_tokens(text.replace(dump(SHARED), ""))
 
@@ -228,6 +257,7 @@ class _Skeleton:
         if schema.get("type") == "object":
             shared = schema.get("x-partition", [])[1:]  # its items are counted in the first array
             properties = schema["properties"].items()
+            self.reasons += sum(name in REASONS and value.get("type") == "string" for name, value in properties)
             return {name: [SHARED] if name in shared else self.value(value) for name, value in properties}
         if schema.get("type") == "array":
             return self.items(schema)
@@ -243,6 +273,7 @@ class _Skeleton:
             self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
             return list(map(self.value, schema["prefixItems"]))
         self.open_lists += 1
+        self.sources += [schema["x-source"]] if "x-source" in schema else []
         count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", MAX_OPEN)
         self.choices += 2 * count  # go on or end
         return [self.value(schema["items"]) for _ in range(count)]

@@ -1,19 +1,23 @@
 """Response model to tightened JSON schema: it allows only answers that ragas can use.
 
-The schema is plain JSON Schema, with two keywords of our own: `x-optional` on an array of `prefixItems` (each item may
-be left out, the order stays) and `x-partition` on an object (its first two arrays share out the same statements).
+The schema is plain JSON Schema, with three keywords of our own: `x-optional` on an array of `prefixItems` (each item
+may be left out, the order stays), `x-partition` on an object (its first two arrays share out the same statements) and
+`x-source` on an array (the text that its texts are made from).
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from rag_evaluator.config.sections import Reasons
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.lark import SHORT
+from rag_evaluator.judge.grammar.lark import REASONS, SHORT
 
 Schema = dict[str, Any]  # JSON
 Value = Any  # JSON
@@ -172,8 +176,6 @@ EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
 }
 """Response model -> its flag, and the text that is empty where the flag is 0."""
 RUBRIC = re.compile(r"score(\d)_description")
-REASONS = frozenset({"reason", "feedback"})
-"""Fields in which a judge says why."""
 REASON_SCHEMAS: Mapping[str, Schema] = {"none": {"const": ""}, "short": {"type": "string", "maxLength": SHORT}}
 MAX_ITEMS = 128
 
@@ -263,7 +265,7 @@ def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) 
         for text in (data[source] for source in sources if source in data):
             words = max(len(text.split()), len(text) // 6)  # characters count where a script writes no spaces
             most = max(at_least, min(MAX_ITEMS, words // words_per_item + 1))
-            schema["properties"][array] |= {"minItems": at_least, "maxItems": most}
+            schema["properties"][array] |= {"minItems": at_least, "maxItems": most, "x-source": text}
         return schema
 
     return rule
@@ -272,7 +274,7 @@ def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) 
 def _questions(schema: Schema, data: dict[str, Any]) -> Schema:
     """At least one, and two about each keyphrase at most."""
     limits = {"minItems": 1, "maxItems": min(MAX_ITEMS, max(1, 2 * len(data["keyphrases"])))}
-    schema["properties"]["questions"] |= limits
+    schema["properties"]["questions"] |= {**limits, "x-source": data["text"]}
     return schema
 
 
@@ -357,8 +359,36 @@ RULES: Mapping[str, Rule] = {
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",
     "ClaimDecompositionOutput": "claims",
-    "EntitiesList": "entities",
-    "ExtractedKeyphrases": "keyphrases",
-    "QuestionsGenerated": "questions",
+    "ContextRecallOutput": "classifications",
 }
-"""Lists that can be used although the budget ended within them: response model -> the list that is cut."""
+"""Response model -> a list that can be used although the budget ended within it, since its texts have a place in their
+source."""
+LEAST_READ = 0.9  # share of the source before the end of the last text of a list that was cut
+MATCH = 6  # letters that a text and its source have in common, at least, where it ends; a quarter of a short text
+
+
+def part_of(text: str, response_model: type[BaseModel], schema: Schema) -> dict[str, Any] | None:
+    """The list of an answer that was cut, without what is unfinished; None where too much of it is lacking.
+
+    Args:
+        text: the beginning of the answer.
+        schema: of the answer, with the source of the list.
+    """
+    name = CUT_LISTS.get(response_model.__name__, "")
+    source = schema.get("properties", {}).get(name, {}).get("x-source")
+    part = from_json(text, allow_partial=True) if source and text else None
+    items = part.get(name, []) if isinstance(part, dict) else []
+    for whole in (items, items[:-1]):  # the last one may lack fields
+        with suppress(ValidationError):
+            response_model.model_validate({name: whole})
+            is_read = bool(whole) and end_in(source, str(_statements(whole)[-1])) >= LEAST_READ
+            return {name: whole} if is_read else None
+    return None
+
+
+def end_in(source: str, text: str) -> float:
+    """Where a text made from a source ends in it, [0, 1]; 0 where they have no letters in common."""
+    letters, end = ("".join(filter(str.isalnum, part.casefold())) for part in (source, text))
+    blocks = SequenceMatcher(None, letters, end, autojunk=False).get_matching_blocks()
+    places = [block.a + block.size for block in blocks if block.size >= min(MATCH, 1 + len(end) // 4)]
+    return max(places, default=0) / max(len(letters), 1)

@@ -1,4 +1,5 @@
 import pytest
+from pydantic import BaseModel
 from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
 from ragas.metrics.collections.faithfulness.util import (
     NLIStatementInput,
@@ -7,7 +8,7 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
-from rag_evaluator.judge import CLOSING, MAX_STRING, MIN_STRING, share_out, tighten
+from rag_evaluator.judge import CLOSING, LONGEST_REASON, MIN_STRING, share_out, tighten
 
 
 def nli(count: int) -> dict[str, object]:
@@ -18,14 +19,14 @@ def test_the_longest_answer_fits_the_budget() -> None:
     budget = share_out(nli(3), 10_000, 1024, len)
     fixed = len(NLIStatementOutput(statements=[_item()] * 3).model_dump_json(indent=4))  # type: ignore[list-item]
     assert fixed + 3 * (budget.string_tokens + CLOSING) <= 1024
-    assert (budget.reserve, budget.reserve_length) == (0, 0)
+    assert budget.wanted == 0
 
 
 def test_dictated_text_does_not_count_against_what_the_model_may_choose() -> None:
     statements = ["w" * 1000, "v" * 1000]
     schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=statements))
     assert share_out(schema, 200, 10_000, len).string_tokens > 80
-    assert share_out(nli(1), 100_000, 100_000, len).string_tokens == MAX_STRING
+    assert share_out(nli(1), 100_000, 100_000, len).string_tokens > LONGEST_REASON
     assert share_out(nli(9), 64, 100_000, len).string_tokens == MIN_STRING
 
 
@@ -33,11 +34,27 @@ def _item() -> dict[str, object]:
     return {"statement": "x", "reason": "", "verdict": 0}
 
 
-def test_lists_that_cannot_all_be_long_end_early_instead_of_their_strings_being_cut_to_nothing() -> None:
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        (StatementGeneratorOutput, StatementGeneratorInput(question="q", answer="w " * 200)),
+        (ContextRecallOutput, ContextRecallInput(question="q", context="c", answer="w " * 200)),
+    ],
+)
+def test_a_list_may_have_twice_the_tokens_of_its_source_and_its_layout(model: type[BaseModel], data: BaseModel) -> None:
+    schema = tighten(model, data)
+    budget = share_out(schema, 100_000, 100_000, len)
+    assert budget.max_new_tokens == budget.wanted >= 2 * 400
+    assert "came to no end" in budget.limit
+    least = share_out(schema, 500, 100_000, len)
+    assert least.max_new_tokens == 500 < least.wanted
+    assert "raise judge.max_new_tokens" in least.limit
+    assert "of the window" in share_out(schema, 100_000, 500, len).limit
+
+
+def test_reasons_in_a_list_are_never_cut_to_nothing() -> None:
     schema = tighten(ContextRecallOutput, ContextRecallInput(question="q", context="c", answer="w " * 200))
-    budget = share_out(schema, 1200, 100_000, len)
-    assert budget.string_tokens >= 32
-    assert budget.reserve > 2 * budget.string_tokens
+    assert share_out(schema, 1200, 100_000, len).string_tokens >= 32
 
 
 @pytest.mark.parametrize("words", [1, 10, 400])

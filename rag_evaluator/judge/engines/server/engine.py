@@ -1,7 +1,6 @@
 """The engine that asks a server: finds out what it can do, asks it by chats with a JSON schema, checks its answers."""
 
 import json
-import math
 from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
@@ -20,7 +19,7 @@ from rag_evaluator.judge.engines.server.chat import ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide
-from rag_evaluator.judge.grammar.lark import share_out
+from rag_evaluator.judge.grammar.lark import about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle, tighten
 from rag_evaluator.judge.protocol import (
     ENDLESS,
@@ -38,7 +37,6 @@ from rag_evaluator.models.hub import find_model
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto
-LETTERS = 3  # of a token, roughly
 OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
 ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
 NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}
@@ -139,10 +137,12 @@ class ServerJudge(WithoutTokens):
         schema = tighten(response_model, getattr(prompt, "data", None), self.config.reasons)
         seed, most = seed_of(self.config, prompt, draw), self.config.max_new_tokens
         key = short_digest(prompt), short_digest(json.dumps(schema)), seed
-        written = partial(self._written, prompt, schema, share_out(schema, most, ENDLESS, _letters).max_length, seed)
+        budget = share_out(schema, most, ENDLESS, about_tokens)
+        written = partial(self._written, prompt, schema, budget.max_length, seed)
         reply, thought = await self._answers.get(key, written)
         cut = frozenset() if reply.complete else frozenset({"list"})
-        return Opinion(validated(reply, response_model, most), reply.confidence, thinking=thought, cut=cut)
+        answer = validated(reply, response_model, schema, budget.limit)
+        return Opinion(answer, reply.confidence, thinking=thought, cut=cut)
 
     async def _written(self, prompt: str, schema: Schema, most: int, seed: int) -> tuple[Reply, str | None]:
         """Return the answer, checked against the schema, since servers obey parts of it only, and the thought."""
@@ -294,11 +294,6 @@ class ServerJudge(WithoutTokens):
         if self.tokens is not None:
             self.tokens.check(prompt, answer.read)
         return answer
-
-
-def _letters(text: str) -> int:
-    """Return about how many tokens a text has."""
-    return math.ceil(len(text) / LETTERS)
 
 
 def _part(text: str, schema: Schema) -> str:

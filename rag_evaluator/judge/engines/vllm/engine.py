@@ -127,7 +127,7 @@ class VllmEngine:
         assert stop is not None
         ends = {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
         sampling = {"temperature": request.temperature, "seed": request.seed % 2**31, "detokenize": True}
-        output = await self._ask(request.input_ids, self._params(request.max_new_tokens, **ends, **sampling))
+        output = await self._ask(request.input_ids, self._params(request.budget.max_new_tokens, **ends, **sampling))
         for token in output.token_ids:
             if not text.done:
                 text.push(token)

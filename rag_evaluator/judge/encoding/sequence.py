@@ -255,8 +255,8 @@ class Sequence(_Decoding):
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """What of the allowed tokens, bool `(vocab,)`, the budget leaves: of a string that is too long its end."""
-        quote = next((token for token in self.vocabulary.quotes if mask[token]), None)
-        if quote is None:  # in the middle of a character or of an escape
+        quote = next((token for token in self.vocabulary.quotes if mask[token]), None) if self.limited else None
+        if quote is None:  # there is no limit, or the text is in the middle of a character or of an escape
             return mask
         only = torch.zeros_like(mask)
         only[quote] = True

@@ -61,7 +61,7 @@ def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:
             for language in LANGUAGES:
                 path = pack_path(PACKAGED, key, language)
                 if path.is_file():
-                    yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt, key))
+                    yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt))
 
 
 def texts_of(prompt: TracedPrompt, output: Row) -> list[str]:

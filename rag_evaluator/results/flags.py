@@ -7,6 +7,8 @@ from rag_evaluator.results.overview import Figures, counted
 FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
+LEAST_NEW = {"question": 0.1, "statement": 0.25}  # share of a text's letters in words of the row that no example has
+STEM = 4  # letters with which two forms of a word begin, at least; of a shorter one two thirds
 LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
 SHORTEST, SHORTEST_DENSE = 36, 12  # letters, and those in Han, kana and Hangul: a shorter text is not called foreign
 LEAST_COVERED = 0.5  # share of the n-grams of a divided text that its parts have

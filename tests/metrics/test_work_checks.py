@@ -98,7 +98,7 @@ def test_without_examples_the_prompt_has_none_and_the_signature_says_so() -> Non
         ) * 2
         judges[shown] = results.signatures["faithfulness"]
     assert judges["all"] != judges["none"]
-    assert "|checks:1" in judges["all"]
+    assert "|checks:2" in judges["all"]
 
 
 def test_the_demo_judge_obeys_the_rows_sentences_in_context_recall() -> None:

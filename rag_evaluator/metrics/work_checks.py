@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from os.path import commonprefix
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -20,6 +19,7 @@ from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.results.flags import (
     CONTRADICTORY,
     COPIED,
+    ENDING,
     FOREIGN,
     INCOMPLETE,
     LEAST_COPIED,
@@ -55,8 +55,9 @@ _VOWEL_SIGNS = (
     "\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0898-\u089f\u08ca-\u08e1\u08e3-\u08ff"
 )
 OPTIONAL = re.compile(f"[{_VOWEL_SIGNS}\u0640]")
-"""Marks that Arabic, Hebrew and Syriac may leave out, and the line that makes a word longer; other scripts need theirs."""
-SILENT = re.compile(f"[{_VOWEL_SIGNS}\u0640\u0300-\u036f\u00ad\u200b-\u200f]")  # and accents, and what is not seen
+"""Marks that Arabic, Hebrew and Syriac may leave out, and the line that makes a word longer."""
+SILENT = re.compile(f"[{_VOWEL_SIGNS}\u0640\u0300-\u036f\u00ad\u200b-\u200f\u093c]")
+"""And accents, the dot of foreign letters in Hindi, and what is not seen."""
 ONE_ALPHABET = str.maketrans(
     "абвгдезијклмнопрстћуфхцчшжђљњџıłøđ٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९",
     "abvgdezijklmnoprstcufhccszdǉǌǳilod012345678901234567890123456789",
@@ -66,9 +67,11 @@ ASIDE = frozenset(
     "the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az "
     "january february march april may june july august september october november december "
     "januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre "
-    "novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre gennaio "
-    "febbraio aprile maggio giugno luglio settembre ottobre dicembre janeiro fevereiro marco maio junho julho setembro "
-    "outubro novembro dezembro".split()
+    "novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
+    "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
+    "يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر "
+    "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर".split()
 )
 """Articles and months: they say nothing of whose a name is."""
 
@@ -79,7 +82,7 @@ class Counted:
 
     Attributes:
         field: of the answer: a text, a list of texts, or of objects with a `statement`.
-        kind: `name`: must stand in the text as it is; `question`: need not use its words.
+        kind: `name`: a word of it must begin like one of the text; `question`: need not use its words.
         divides: the field of the input that these texts divide; empty: they divide none.
     """
 
@@ -160,13 +163,14 @@ class _Joined:
 
     def begins(self, word: str) -> bool:
         """Whether a word begins like this one, as its inflected forms do; with a capital if it has one."""
+        stem = round(2 * len(word) / 3)
         if BEGINS_ANYWHERE.search(word):
-            return any(part in self for part in grams(word, max(3 - bool(IN_DENSE.search(word)), _two_thirds(word))))
+            return any(part in self for part in grams(word, max(3 - bool(IN_DENSE.search(word)), stem)))
         text = self.small if word.islower() else self.words
         if len(word) < STEM or word.isdecimal():
             return f" {word} " in text
-        alike = re.findall(f" ({word[: min(STEM, _two_thirds(word))]}\\S*)", text)
-        return any(2 * len(commonprefix([word, other])) >= max(len(word), len(other)) for other in alike)
+        others = re.findall(f" ({word[: min(STEM, stem)]}\\S*)", text)
+        return any(other.startswith(word[: max(1, len(word) - ENDING, len(other) - ENDING)]) for other in others)
 
 
 def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
@@ -209,7 +213,7 @@ def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> 
     """A name is copied where it is one of the examples'; what is shorter than an n-gram cannot be known."""
     plain = normalised(text)
     if counted.kind == "name":
-        return examples.has(plain) and plain not in row and not all(map(row.begins, _counting(text.casefold())))
+        return examples.has(plain) and plain not in row and not all(map(row.begins, words(text).split()))
     parts = grams(plain, sizes(plain).copied)
     shared = [part for part in parts if part in examples]
     if len(plain) < sizes(plain).copied or len(shared) < LEAST_COPIED * len(parts):  # else the row, which is long
@@ -220,11 +224,10 @@ def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> 
 
 def _new_letters(text: str, examples: _Joined, row: _Joined) -> int:
     """How many letters of a text are in words of the row that no example has, as the name in a usual question."""
-    plain = normalised(text)
-    if sizes(plain) == DENSE:
-        return sum(map(len, (part for part in grams(plain, DENSE.own) if part in row and part not in examples)))
+    if sizes(plain := normalised(text)) == DENSE:
+        return sum(DENSE.own for part in grams(plain, DENSE.own) if part in row and part not in examples)
     parts = [word.casefold() for word in words(text).split() if len(word) >= STEM or not word.islower()]
-    return sum(len(word) for word in parts if row.begins(word) and not examples.begins(word))
+    return sum(len(part) for part in parts if row.begins(part) and not examples.begins(part))
 
 
 def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
@@ -238,19 +241,15 @@ def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
 
 
 def _is_named(name: str, own: _Joined) -> bool:
-    """Whether a text has a word of a name, of one with capitals a word with one; or all, in small letters."""
-    counting = _counting(name)
-    small = list(map(own.begins, map(str.casefold, counting)))
+    """Whether a text has a word of a name, of one with capitals such a word, or more than half of all."""
+    every = words(name).split()
+    long = [word for word in every if len(word) > 2 - bool(IN_DENSE.search(word))]
+    counting = [word for word in long if word.casefold() not in ASIDE] or every
+    small = [own.begins(word.casefold()) for word in counting]
     capital = [word for word in counting if not word.islower()]
     if not capital or own.words == own.small:
         return any(small)
-    return any(map(own.begins, capital)) or all(small)
-
-
-def _counting(name: str) -> list[str]:
-    """The words by which a name is known: without articles, months and single letters, if it has others."""
-    every = words(name).split()
-    return [w for w in every if w.casefold() not in ASIDE and len(w) > 2 - bool(IN_DENSE.search(w))] or every
+    return any(map(own.begins, capital)) or 2 * sum(small) > len(small)
 
 
 def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:
@@ -328,10 +327,6 @@ def as_whole(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     signs = OPTIONAL.sub("", folded).replace("i\u0307", "i")  # of the Turkish capital
     return re.sub(r" ?[.。।۔]$", "", " ".join(signs.split()))
-
-
-def _two_thirds(word: str) -> int:
-    return round(2 * len(word) / 3)
 
 
 def sizes(plain: str) -> Sizes:

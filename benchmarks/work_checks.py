@@ -15,22 +15,31 @@ from benchmarks.report import table
 from rag_evaluator.config.languages import LANGUAGES, find_language, sentences_of
 from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.metrics.prompts import all_prompts
-from rag_evaluator.metrics.work_checks import COUNTED, check_work
+from rag_evaluator.metrics.work_checks import COUNTED, IN_DENSE, check_work, normalised
 from rag_evaluator.prompts.loading import PACKAGED, TracedPrompt, english_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, load_pack, pack_path
-from rag_evaluator.results.flags import COPIED, FOREIGN
+from rag_evaluator.results.flags import COPIED, FOREIGN, REPEATED
 
 PAGE = Path(__file__).with_suffix(".md")
+OWN_TEXTS = Path(__file__).with_suffix(".jsonl")
 CODES = ("en", "es", "de", "zh")
-COLUMNS = ("texts", "of", "number", "copied", "foreign")
+COLUMNS = ("texts", "of", "number", "copied", "foreign", "repeated")
 STATEMENTS, QUESTION = ("faithfulness", "statement_generator_prompt"), ("answer_relevancy", "prompt")
+NAMES = ("context_entity_recall", "prompt")
+ONE, APART = "texts that are one", "names that change at the beginning"  # that must be flagged, or cannot be known
+LONGEST_NAME = 4  # words
 INTRODUCTION = """# Checks of a judge's work: honest texts that are flagged, and copies that are found
 
 Each text is checked alone, as if a judge had written it, with the code that checks every score. *RAGTruth*: sentences
 of answers in which people marked nothing, against question and passages without the answer itself. *XQuAD*: the row's
 own question against its reference. *Own input*: the answers in the examples of the packs, in ten languages and English,
 with the example's input as the row. *Copies*: the same answers, each tried with ten rows of XQuAD (800 to 3,000
-letters).
+letters). *Names of another row*: answers of XQuAD that begin with a capital (Chinese: of at most twelve signs), against
+another row whose passages do not hold them: its first passage alone, and all four.
+Other lines are texts of our own, in `work_checks.jsonl`, in 30 languages: names in another case, with an article or in
+another order; texts with and without vowel signs; questions that differ from an example of the pack by a name; pairs
+of statements that differ by a sign (*repeated* would be wrong), or are one (*repeated* is right). *Names that change at
+the beginning* (Орёл, в Орле; Київ, у Києві; kana for kanji; WHO) are called foreign: no rule of letters knows them.
 `python -m benchmarks.work_checks DATA` makes this page.
 """
 OTHER_FIELDS = {"AnswerRelevanceOutput": {"noncommittal": 0}, "ReferenceOutput": {"answerable": 1}}
@@ -42,14 +51,14 @@ def rows_of(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def flags_of(prompt: PromptText, model: type[BaseModel], text: str, row: Any) -> set[str]:
-    """The flags of one text as the whole answer; of objects the verdict does not matter."""
+def flags_of(prompt: PromptText, model: type[BaseModel], texts: str | Sequence[str], row: Any) -> set[str]:
+    """The flags of a text, or of several, as the whole answer; of objects the verdict does not matter."""
     field = COUNTED[model.__name__].field
-    item = model.model_fields[field].annotation
-    answer: Any = {field: text if item is str else [text]}
+    items = [texts] if isinstance(texts, str) else texts
+    answer: Any = {field: texts if model.model_fields[field].annotation is str else items}
     answer |= OTHER_FIELDS.get(model.__name__, {})
     if model.__name__ == "ContextRecallOutput":
-        answer = {field: [{"statement": text, "reason": "", "attributed": 1}]}
+        answer = {field: [{"statement": text, "reason": "", "attributed": 1} for text in items]}
     return set(check_work([(prompt, model.model_validate(answer))], row)[0])
 
 
@@ -61,7 +70,7 @@ def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:
             for language in LANGUAGES:
                 path = pack_path(PACKAGED, key, language)
                 if path.is_file():
-                    yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt, key))
+                    yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt))
 
 
 def texts_of(prompt: TracedPrompt, output: Row) -> list[str]:
@@ -115,8 +124,37 @@ def copies(prompt: TracedPrompt, rows: Sequence[Row]) -> Iterator[set[str]]:
             yield flags_of(asked, prompt.prompt.output_model, text, row)
 
 
+def own_texts(prompts: Mapping[tuple[Key, str], TracedPrompt]) -> Iterator[tuple[str, set[str]]]:
+    """The flags of each line of `work_checks.jsonl`, with its kind."""
+    for each in rows_of(OWN_TEXTS):
+        texts = each.get("texts") or each["text"]
+        row = each.get("row") or " ".join(texts)
+        key = next(
+            (key for word, key in (("name", NAMES), ("question", QUESTION)) if each["kind"].startswith(word)),
+            STATEMENTS,
+        )
+        prompt = prompts.get((key, each.get("language")), prompts[key, ENGLISH])
+        shown = {"question": "", "answer": row, "text": row, "response": row}
+        model = prompt.prompt.input_model
+        asked = prompt.to_string(model(**{name: shown[name] for name in model.model_fields}))
+        yield each["kind"], flags_of(asked, prompt.prompt.output_model, texts, row)
+
+
+def names_of_others(rows: Sequence[Row], prompt: TracedPrompt, passages: slice) -> Iterator[set[str]]:
+    """Answers that are names, where passages of another row are shown that do not hold them."""
+    names = [row["reference"].strip(" .。") for row in rows]
+    for number, name in enumerate(names):
+        if not name[0].isupper() and not (IN_DENSE.match(name) and len(name) <= 3 * LONGEST_NAME):
+            continue
+        for place in range(1, ROWS + 1):
+            text = " ".join(rows[(number + 17 * place) % len(rows)]["retrieved_contexts"][passages])
+            if len(name.split()) <= LONGEST_NAME and normalised(name) not in normalised(text):
+                asked = prompt.to_string(prompt.prompt.input_model(text=text))
+                yield flags_of(asked, prompt.prompt.output_model, [name], text)
+
+
 def line(name: str, of: str, flags: Sequence[set[str]]) -> list[str]:
-    shares = (sum(flag in each for each in flags) / max(len(flags), 1) for flag in (COPIED, FOREIGN))
+    shares = (sum(flag in each for each in flags) / max(len(flags), 1) for flag in (COPIED, FOREIGN, REPEATED))
     return [name, of, f"{len(flags):,}", *(f"{100 * share:.2f} %" for share in shares)]
 
 
@@ -139,12 +177,20 @@ def main() -> None:
         flags = [flag for k, _, prompt in prompts if k == key for flag in own_input(prompt)]
         lines.append(line("own input", " ".join(key), flags))
         honest += flags
+    own = list(own_texts(of_language))
+    for kind in dict.fromkeys(kind for kind, _ in own):
+        flags = [flag for other, flag in own if other == kind]
+        lines.append(line(kind, "", flags))
+        honest += flags if kind not in {ONE, APART} else []
     lines.append(line("**all honest texts**", "", honest))
     found: dict[tuple[Key, str], list[set[str]]] = {}
     for code in CODES:
         rows, language = rows_of(data / "xquad" / f"rag_{code}.jsonl"), find_language(code).name
         long = [row for row in rows if 800 <= len(json.dumps(row, ensure_ascii=False)) <= 3000]
         found |= {(key, language): list(copies(of_language[key, language], long)) for key in keys}
+        for shown, passages in (("one passage", slice(1)), ("four passages", slice(None))):
+            flags = list(names_of_others(rows, of_language[NAMES, language], passages))
+            lines.append(line(f"names of another row, {shown}", language, flags))
     for key in keys:
         lines.append(
             line("copies", " ".join(key), [flag for (k, _), flags in found.items() if k == key for flag in flags])

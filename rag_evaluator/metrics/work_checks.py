@@ -1,6 +1,7 @@
 """Whether a judge did its work: are the texts that a metric counts made from the row, and judged once each?
 
-No labels are needed, and no language is known: texts are compared by their letters, marks and digits.
+No labels are needed, and no language is known: two texts are equal as a whole (`as_whole`); a text and the row are
+compared by their letters and digits (`normalised`), a name by the beginnings of its words (`words`).
 `benchmarks/work_checks.md` says how often honest texts are flagged, and how many copies are found.
 """
 
@@ -9,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
@@ -18,19 +19,22 @@ from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.results.flags import (
     CONTRADICTORY,
     COPIED,
+    ENDING,
     FOREIGN,
     FRAGMENT,
     INCOMPLETE,
     LEAST_COPIED,
     LEAST_COVERED,
+    LEAST_NEW,
     LEAST_OWN,
     REASONS,
     REPEATED,
     SHORTEST,
     SHORTEST_DENSE,
+    STEM,
 )
 
-VERSION = 1  # part of the signature of each metric whose texts are checked
+VERSION = 2  # part of the signature of each metric whose texts are checked
 
 
 class Sizes(NamedTuple):
@@ -42,10 +46,38 @@ class Sizes(NamedTuple):
 
 
 SPACED, DENSE = Sizes(6, 4, SHORTEST), Sizes(3, 2, SHORTEST_DENSE)
+_DENSE = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"  # kana, Han, Hangul
+IN_DENSE = re.compile(f"[{_DENSE}]")
+PART_OF_WORD = re.compile(rf"\d+|[{_DENSE}]+|[^\s\d{_DENSE}]+")
+BEGINS_ANYWHERE = re.compile(f"[{_DENSE}\u0590-\u06ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+"""Scripts that write no spaces, or a conjunction, a preposition and an article as one word with the name."""
+_VOWEL_SIGNS = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4"
+    "\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u0898-\u089f\u08ca-\u08e1\u08e3-\u08ff"
+)
+OPTIONAL = re.compile(f"[{_VOWEL_SIGNS}\u0640]")
+"""Marks that Arabic, Hebrew and Syriac may leave out, and the line that makes a word longer."""
+SILENT = re.compile(f"[{_VOWEL_SIGNS}\u0640\u0300-\u036f\u00ad\u200b-\u200f\u093c]")
+"""And accents, the dot of foreign letters in Hindi, and what is not seen."""
+ONE_ALPHABET = str.maketrans(
+    "абвгдезијклмнопрстћуфхцчшжђљњџıłøđ٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹०१२३४५६७८९",
+    "abvgdezijklmnoprstcufhccszdǉǌǳilod012345678901234567890123456789",
+)
+"""Serbian is written in two alphabets, and a number in the digits of its script or in others."""
+ASIDE = frozenset(
+    "the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az "
+    "january february march april may june july august september october november december "
+    "januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre "
+    "novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
+    "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
+    "يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر "
+    "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर".split()
+)
+"""Articles and months: they say nothing of whose a name is."""
 LONGEST_END, SHORTEST_END = 24, 8  # letters of a text's end that are looked for in its source
 SENTENCE_END = re.compile(r"[.!?…。！？｡؟۔।॥][\W_]*$")
 GOES_ON = re.compile(r"[^\W_]|[ ,;:'’\-–—]+[^\W_]")  # a sentence
-IN_DENSE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")  # kana, Han, Hangul
 
 
 @dataclass(frozen=True)
@@ -54,7 +86,7 @@ class Counted:
 
     Attributes:
         field: of the answer: a text, a list of texts, or of objects with a `statement`.
-        kind: `name`: must stand in the text as it is; `question`: need not use its words.
+        kind: `name`: a word of it must begin like one of the text; `question`: need not use its words.
         divides: the field of the input that these texts divide; empty: they divide none.
     """
 
@@ -110,15 +142,39 @@ class _Joined:
     """Texts as one, normalised when first needed."""
 
     def __init__(self, value: Any) -> None:
-        self._value, self._text = value, ""
+        self._texts = dict.fromkeys(texts_in(value))
 
     def __contains__(self, part: str) -> bool:
-        self._text = self._text or "\0".join(["", *map(normalised, dict.fromkeys(texts_in(self._value))), ""])
-        return part in self._text
+        return part in self._normalised
 
     def has(self, whole: str) -> bool:
         """Whether one of the texts is this one."""
         return f"\0{whole}\0" in self
+
+    @cached_property
+    def _normalised(self) -> str:
+        return "\0".join(["", *map(normalised, self._texts), ""])
+
+    @cached_property
+    def words(self) -> str:
+        """The words, each between spaces."""
+        return " ".join(["", *map(words, self._texts), ""])
+
+    @cached_property
+    def small(self) -> str:
+        """The words in small letters."""
+        return self.words.casefold()
+
+    def begins(self, word: str) -> bool:
+        """Whether a word begins like this one, as its inflected forms do; with a capital if it has one."""
+        stem = round(2 * len(word) / 3)
+        if BEGINS_ANYWHERE.search(word):
+            return any(part in self for part in grams(word, max(3 - bool(IN_DENSE.search(word)), stem)))
+        text = self.small if word.islower() else self.words
+        if len(word) < STEM or word.isdecimal():
+            return f" {word} " in text
+        others = re.findall(f" ({word[: min(STEM, stem)]}\\S*)", text)
+        return any(other.startswith(word[: max(1, len(word) - ENDING, len(other) - ENDING)]) for other in others)
 
 
 def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
@@ -127,11 +183,11 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
     asked = prompt.data if isinstance(prompt, PromptText) else None
     if counted is not None and texts:
         own = _Joined(None if asked is None else asked.model_dump())
-        examples, plain = _Joined(_answers_of_others(prompt)), list(map(normalised, texts))
+        examples, whole = _Joined(_answers_of_others(prompt)), list(map(as_whole, texts))
         checks = {
             COPIED: [text for text in texts if _is_copied(text, counted, examples, row)],
             FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
-            REPEATED: [text for place, text in enumerate(texts) if plain[place] in plain[:place]],
+            REPEATED: [text for place, text in enumerate(texts) if whole[place] in whole[:place]],
             INCOMPLETE: list(_uncovered(texts, counted, asked)),
             FRAGMENT: list(_fragments(texts, _divided(counted, asked))),
         }
@@ -162,19 +218,30 @@ def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> 
     """A name is copied where it is one of the examples'; what is shorter than an n-gram cannot be known."""
     plain = normalised(text)
     if counted.kind == "name":
-        return examples.has(plain) and plain not in row
+        return examples.has(plain) and plain not in row and not all(map(row.begins, words(text).split()))
     parts = grams(plain, sizes(plain).copied)
     shared = [part for part in parts if part in examples]
     if len(plain) < sizes(plain).copied or len(shared) < LEAST_COPIED * len(parts):  # else the row, which is long
         return False
-    return sum(part not in row for part in shared) >= LEAST_COPIED * len(parts)
+    is_copied = sum(part not in row for part in shared) >= LEAST_COPIED * len(parts)
+    return is_copied and _new_letters(text, examples, row) < LEAST_NEW[counted.kind] * len(plain)
+
+
+def _new_letters(text: str, examples: _Joined, row: _Joined) -> int:
+    """How many letters of a text are in words of the row that no example has, as the name in a usual question."""
+    if sizes(plain := normalised(text)) == DENSE:
+        return sum(DENSE.own for part in grams(plain, DENSE.own) if part in row and part not in examples)
+    parts = [word.casefold() for word in words(text).split() if len(word) >= STEM or not word.islower()]
+    return sum(len(part) for part in parts if row.begins(part) and not examples.begins(part))
 
 
 def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
     plain = normalised(text)
-    if counted.kind == "question" or (counted.kind == "statement" and len(plain) < sizes(plain).shortest):
+    if counted.kind == "name":
+        return plain not in own and not _is_named(text, own)
+    if counted.kind == "question" or len(plain) < sizes(plain).shortest:
         return False
-    parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).own)
+    parts = grams(plain, sizes(plain).own)
     return sum(part in own for part in parts) < LEAST_OWN * len(parts)
 
 
@@ -193,12 +260,24 @@ def _fragments(texts: Sequence[str], divided: str) -> Iterator[str]:
             yield text
 
 
+def _is_named(name: str, own: _Joined) -> bool:
+    """Whether a text has a word of a name, of one with capitals such a word, or more than half of all."""
+    every = words(name).split()
+    long = [word for word in every if len(word) > 2 - bool(IN_DENSE.search(word))]
+    counting = [word for word in long if word.casefold() not in ASIDE] or every
+    small = [own.begins(word.casefold()) for word in counting]
+    capital = [word for word in counting if not word.islower()]
+    if not capital or own.words == own.small:
+        return any(small)
+    return any(map(own.begins, capital)) or 2 * sum(small) > len(small)
+
+
 def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:
     """The share of the divided text that the texts cover, if it is low; claims of low coverage may leave out much."""
     divided = normalised(_divided(counted, asked))
     if not divided or getattr(asked, "coverage", "") == "low":
         return
-    parts, made = grams(divided, sizes(divided).own), _Joined(texts)
+    parts, made = grams(divided, sizes(divided).own), normalised(" ".join(texts))
     share = sum(part in made for part in parts) / len(parts)
     if share < LEAST_COVERED:
         yield f"{share:.2f} covered"
@@ -210,9 +289,9 @@ def _contradictory(answer: BaseModel, asked: BaseModel | None) -> list[str]:
     for pairs in _verdicts(answer, asked):
         given: dict[str, set[Any]] = {}
         for text, verdict in pairs:
-            given.setdefault(normalised(text), set()).add(verdict)
-            if len(given[normalised(text)]) > 1:
-                texts.setdefault(normalised(text), text)
+            given.setdefault(as_whole(text), set()).add(verdict)
+            if len(given[as_whole(text)]) > 1:
+                texts.setdefault(as_whole(text), text)
     return list(texts.values())
 
 
@@ -245,10 +324,29 @@ REMEMBERED = 256  # texts: more than a row has; those of many rows with long con
 
 
 @lru_cache(maxsize=REMEMBERED)
+def words(text: str) -> str:
+    """Letters, marks and digits of a text, in words, in small letters but for a first capital.
+
+    Accents, optional vowel signs and what is not seen are left out; Cyrillic letters are Latin ones.
+    """
+    bare = unicodedata.normalize("NFC", SILENT.sub("", unicodedata.normalize("NFKD", text)))
+    spaced = "".join(sign if sign.isalnum() or unicodedata.category(sign)[0] == "M" else " " for sign in bare)
+    parts = PART_OF_WORD.findall(spaced)
+    small = [unicodedata.normalize("NFKC", part.casefold().translate(ONE_ALPHABET)) for part in parts]
+    return " ".join(new.capitalize() if old[0].isupper() else new for old, new in zip(parts, small, strict=True))
+
+
+@lru_cache(maxsize=REMEMBERED)
 def normalised(text: str) -> str:
-    """Letters, marks and digits of a text only, after NFKC and casefold."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(sign for sign in folded if sign.isalnum() or unicodedata.category(sign)[0] == "M")
+    """The words of a text as one, in small letters."""
+    return words(text).casefold().replace(" ", "")
+
+
+def as_whole(text: str) -> str:
+    """What equal texts have in common: all signs, but for case, spaces, optional vowel signs and a last full stop."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    signs = OPTIONAL.sub("", folded).replace("i\u0307", "i")  # of the Turkish capital
+    return re.sub(r" ?[.。।۔]$", "", " ".join(signs.split()))
 
 
 def sizes(plain: str) -> Sizes:

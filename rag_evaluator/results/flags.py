@@ -8,6 +8,8 @@ FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their s
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
 FRAGMENT, CUT = "fragment", "cut"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
+LEAST_NEW = {"question": 0.05, "statement": 0.25}  # share of a text's letters in words of the row that no example has
+STEM, ENDING = 4, 6  # letters that two forms of a name share at the beginning, at least; that follow in either, at most
 LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
 SHORTEST, SHORTEST_DENSE = 36, 12  # letters, and those in Han, kana and Hangul: a shorter text is not called foreign
 LEAST_COVERED = 0.5  # share of the n-grams of a divided text that its parts have
@@ -22,10 +24,17 @@ MUCH = 0.1  # difference of two runs' shares of flagged rows above which a compa
 SHOWN = 3  # reasons in a sentence
 RULES = (
     f"copied: at least {LEAST_COPIED:.0%} of the 6-grams of a text (3-grams in Han, kana, Hangul) are in the answers "
-    "of the prompt's examples and nowhere in the row; of a name or key phrase the whole. "
+    "of the prompt's examples and nowhere in the row, and words that the row has and no example are less than "
+    f"{LEAST_NEW['question']:.0%} of the letters of a question, {LEAST_NEW['statement']:.0%} of a statement; of a name "
+    "or key phrase the whole is in the answers, and a word of it not in the row. "
     f"foreign: less than {LEAST_OWN:.0%} of its 4-grams (2-grams) are in the texts that the prompt shows of the row; "
-    f"it has at least {SHORTEST} letters ({SHORTEST_DENSE}). A name or key phrase must stand there as it is. "
-    "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. "
+    f"it has at least {SHORTEST} letters ({SHORTEST_DENSE}). A name or key phrase is foreign if it does not stand "
+    f"there, and no word of it begins like a word there: the first {STEM} letters or two thirds of it are the same, "
+    f"and at most {ENDING} letters follow what is the same. Articles and months do not count; of a name with capitals "
+    "these words do, with capitals there, or more than half of all; in scripts without spaces, in Arabic and in Hebrew "
+    "any two thirds of a word. "
+    "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. Equal "
+    "texts have the same signs but for case, spaces, a last full stop and the vowel signs of Arabic, Hebrew, Syriac. "
     f"incomplete: the texts have less than {LEAST_COVERED:.0%} of the 4-grams (2-grams) of the text that they divide. "
     "fragment: the text has no end of a sentence, and its last words stand in a sentence of the divided text that goes "
     "on after them. cut: the list of texts reached its limit, and its last whole text ends in the last tenth of the "

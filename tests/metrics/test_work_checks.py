@@ -4,10 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
+from unicodedata import name as name_of
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, gate
+from rag_evaluator.metrics.work_checks import OPTIONAL, as_whole
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
 COPIED, TWICE = "the judge repeats the example of its prompt", "the judge gave the same statement both verdicts"
@@ -98,7 +104,7 @@ def test_without_examples_the_prompt_has_none_and_the_signature_says_so() -> Non
         ) * 2
         judges[shown] = results.signatures["faithfulness"]
     assert judges["all"] != judges["none"]
-    assert "|checks:1" in judges["all"]
+    assert "|checks:2" in judges["all"]
 
 
 def test_the_demo_judge_obeys_the_rows_sentences_in_context_recall() -> None:
@@ -155,3 +161,139 @@ def test_compare_and_gate_name_another_share_of_flagged_rows(tmp_path: Path, cap
     assert any(sentence in caveat for caveat in compare(tmp_path / "a", tmp_path / "b").caveats)
     gate(tmp_path / "b", not_worse_than=tmp_path / "a", margin=0.1)
     assert sentence in caplog.text
+
+
+def test_equal_texts_are_equal_as_a_whole() -> None:
+    """`benchmarks/work_checks.jsonl` has pairs that differ by a sign, and pairs that are one."""
+    lines = map(json.loads, Path("benchmarks/work_checks.jsonl").read_text(encoding="utf-8").splitlines())
+    pairs = [(line["kind"], *map(as_whole, line["texts"])) for line in lines if "texts" in line]
+    wrong = [pair for pair in pairs if (pair[1] == pair[2]) != (pair[0] == "texts that are one")]
+    assert (wrong, len(pairs) > 50) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("He writes programs in C.", "He writes programs in C++."),
+        ("It is 5 degrees.", "It is -5 degrees."),
+        ("The town has 1.5 million people.", "The town has 15 million people."),
+        ("p < 0.05", "p > 0.05"),
+        ("It costs $5.", "It costs €5."),
+        ("👍", "👎"),
+    ],
+)
+def test_statements_that_differ_by_a_sign_may_have_different_verdicts(first: str, second: str) -> None:
+    row = {**ROW, "response": f"{first} {second}", "retrieved_contexts": [first]}
+    [score] = evaluate("faithfulness", faithfulness([first, second], [1, 0]), row).scores["faithfulness"]
+    assert (score.value, dict(score.flags)) == (0.5, {})
+
+
+VOCALISED = {
+    "arabic": "كَتَبَ الطَّالِبُ الدَّرْسَ فِي الْمَدْرَسَةِ ثُمَّ رَجَعَ إِلَى الْبَيْتِ مَعَ أَخِيهِ الصَّغِيرِ",
+    "hebrew": "בְּרֵאשִׁית בָּרָא אֱלֹהִים אֵת הַשָּׁמַיִם וְאֵת הָאָרֶץ וְהָאָרֶץ הָיְתָה תֹהוּ וָבֹהוּ",
+}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(sorted(VOCALISED)), st.data(), st.booleans())
+def test_vowel_signs_that_are_left_out_on_either_side_change_nothing(
+    language: str, data: st.DataObject, is_row: bool
+) -> None:
+    text = VOCALISED[language]
+    left_out = data.draw(st.sets(st.sampled_from([n for n, sign in enumerate(text) if category(sign) == "Mn"])))
+    said = "".join(sign for place, sign in enumerate(text) if place not in left_out)
+    assert as_whole(said) == as_whole(text)
+    shown, written = (text, said) if is_row else (said, text)
+    row = {**ROW, "response": shown, "retrieved_contexts": [shown]}
+    [score] = evaluate("faithfulness", faithfulness([written]), row).scores["faithfulness"]
+    assert (score.value, dict(score.flags)) == (1.0, {})
+
+
+def test_the_marks_that_may_be_left_out_are_those_of_three_scripts() -> None:
+    marks = {sign for sign in map(chr, range(0x110000)) if category(sign) == "Mn" and OPTIONAL.match(sign)}
+    scripts = ("ARABIC ", "HEBREW ", "SYRIAC ")
+    block = [chr(number) for number in range(0x590, 0x900) if category(chr(number)) == "Mn"]
+    assert marks == {sign for sign in block if name_of(sign).startswith(scripts)}
+    assert [as_whole(text) for text in ("कि", "ที่", "ހަ", "é", "が")] == ["कि", "ที่", "ހަ", "é", "が"]
+
+
+@given(st.text())
+def test_a_text_is_equal_to_itself_in_another_form_case_and_spacing(text: str) -> None:
+    for other in (normalize("NFKC", text), normalize("NFD", text), text.casefold(), f" {text}\u00a0\n"):
+        assert as_whole(other) == as_whole(text)
+
+
+def entities(row: str, name: str) -> Any:
+    shown = {**ROW, "reference": row, "retrieved_contexts": [row]}
+    [score] = evaluate("context_entity_recall", {"EntitiesList": {"entities": [name]}}, shown).scores[
+        "context_entity_recall"
+    ]
+    return score
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("Он живёт в Москве.", "Москва"),
+        ("Hän asuu Helsingissä.", "Helsinki"),
+        ("Bydlí v Praze.", "Praha"),
+        ("Mieszka w Krakowie.", "Kraków"),
+        ("It opened on May 12, 1921.", "12 May 1921"),
+        ("He crossed Alps.", "the Alps"),
+        ("İSTANBUL büyük.", "istanbul"),
+        ("Il traverse l'Europe.", "Europe"),
+        ("يعيش للقاهرة.", "القاهرة"),
+        ("הוא גר בתל אביב.", "תֵּל אָבִיב"),
+        ("Он рођен у Љубљани.", "Ljubljana"),
+        ("他住在北京。", "北京市"),
+    ],
+)
+def test_a_name_in_another_form_is_of_its_row(row: str, name: str) -> None:
+    score = entities(row, name)
+    assert (score.missing, dict(score.flags)) == (False, {})
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("Er lebt in Wien, am 3. Mai 1921.", "der Mai 1922"),
+        ("The company may stay in the united front.", "Marconi Company"),
+        ("Он живёт в Москве.", "Самара"),
+        ("他住在北京。", "南京路"),
+        ("يعيش في القاهرة.", "الخرطوم"),
+    ],
+)
+def test_a_name_of_another_row_is_foreign(row: str, name: str) -> None:
+    assert "foreign" in entities(row, name).flags
+
+
+class Flat(Embeddings):
+    """The same vector for every text."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.5] for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("language", "user_input", "response", "question", "is_copied"),
+    [
+        ("english", "Which city is Germany's capital?", "Berlin.", "What is the capital of Germany?", False),
+        ("english", "Name Spain's seat of government.", "It is Madrid.", "What is the capital of Spain?", False),
+        ("spanish", "¿Cómo se llama la capital peruana?", "Se llama Lima.", "¿Cuál es la capital de Perú?", False),
+        ("german", "Welche Stadt regiert Peru?", "Lima.", "Was ist die Hauptstadt von Peru?", False),
+        ("chinese", "秘鲁政府设在哪座城市？", "利马。", "秘鲁的首都是哪里？", False),
+        ("english", "Which city is Germany's capital?", "Berlin.", "What is the capital of France?", True),
+        ("german", "Welche Stadt regiert Peru?", "Lima.", "Was ist die Hauptstadt von Frankreich?", True),
+        ("chinese", "秘鲁政府设在哪座城市？", "利马。", "法国的首都是哪里？", True),
+    ],
+)
+def test_a_question_that_differs_from_the_example_by_its_name_is_no_copy(
+    language: str, user_input: str, response: str, question: str, is_copied: bool
+) -> None:
+    judge = ScriptedJudge({"AnswerRelevanceOutput": {"question": question, "noncommittal": 0}})
+    evaluator = RAGEvaluator({"metrics": ["answer_relevancy"], "language": language}, judge, Flat())
+    [score] = evaluator.evaluate([{"user_input": user_input, "response": response}]).scores["answer_relevancy"]
+    assert score.reason == (COPIED if is_copied else None)

@@ -75,8 +75,10 @@ ASIDE = frozenset(
     "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर".split()
 )
 """Articles and months: they say nothing of whose a name is."""
-LONGEST_END, SHORTEST_END = 24, 8  # letters of a text's end that are looked for in its source
+LONGEST_END = 24  # signs of a text's end that are looked for in its source
+SHORTEST_END = 12
 SENTENCE_END = re.compile(r"[.!?…。！？｡؟۔।॥][\W_]*$")
+SPACES = re.compile(r"[^\S\n]+")  # a line is not left: it may be an item of a list
 GOES_ON = re.compile(r"[^\W_]|[ ,;:'’\-–—]+[^\W_]")  # a sentence
 
 
@@ -252,10 +254,10 @@ def _divided(counted: Counted, asked: BaseModel | None) -> str:
 
 def _fragments(texts: Sequence[str], divided: str) -> Iterator[str]:
     """The texts that end in the middle of a sentence of the divided text: its next word is not theirs any more."""
-    source = " ".join(divided.split())
-    for text in (" ".join(text.split()) for text in texts):
-        end = text[-LONGEST_END:]
-        place = -1 if len(text) < SHORTEST_END or SENTENCE_END.search(text) else source.rfind(end)
+    source = SPACES.sub(" ", divided)
+    for text in texts:
+        end = SPACES.sub(" ", text).strip()[-LONGEST_END:]
+        place = -1 if len(end) < SHORTEST_END or SENTENCE_END.search(end) else source.rfind(end)
         if place >= 0 and GOES_ON.match(source, place + len(end)):
             yield text
 

@@ -45,7 +45,7 @@ def evaluate(metric: str, answers: Answers, row: Mapping[str, Any] = ROW, **conf
         ("faithfulness", faithfulness([OWN, ROW["response"], EINSTEIN]), ["copied", "foreign"], COPIED),
         ("faithfulness", faithfulness([OWN, OWN, ROW["response"]], [1, 0, 1]), ["contradictory", "repeated"], TWICE),
         ("faithfulness", faithfulness([OWN, "nolu brak WAS born in Tesk", ROW["response"]]), ["repeated"], None),
-        ("faithfulness", faithfulness(["Nolu Brak was born"]), ["incomplete"], None),
+        ("faithfulness", faithfulness(["Nolu Brak was born"]), ["fragment", "incomplete"], None),
         (
             "faithfulness",
             faithfulness(["The generated statements follow below, as they were asked for."]),
@@ -139,7 +139,7 @@ def test_flags_are_kept_in_files_and_said_first(tmp_path: Path) -> None:
 def test_many_flagged_rows_that_have_scores_get_a_sentence() -> None:
     results = evaluate("faithfulness", faithfulness(["Nolu Brak was born"]))
     assert str(results).splitlines()[1] == (
-        "In 1 of 1 row the judge's work for faithfulness is doubtful (incomplete 1): read some of them."
+        "In 1 of 1 row the judge's work for faithfulness is doubtful (fragment 1, incomplete 1): read some of them."
     )
 
 

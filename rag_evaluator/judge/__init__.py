@@ -24,8 +24,8 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.vllm.engine": "VllmEngine",
         "engines.vllm.loading": "rank_of",
-        "grammar.lark": "Budget CLOSING LONGEST_REASON MIN_STRING REASONS WHOLE share_out to_lark to_lark_after",
-        "grammar.schema": "CUT_LISTS RULES SCALES faults off_scale plain settle tighten",
+        "grammar.lark": "CLOSING LONGEST_REASON MIN_STRING REASONS share_out to_lark to_lark_after",
+        "grammar.schema": "CUT_LISTS RULES SCALES WHOLE faults off_scale plain settle tighten",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge as_judge judge_parts source_of",
         "protocol": (
             "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares "

@@ -16,7 +16,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.grammar.schema import Schema, part_of
+from rag_evaluator.judge.grammar.schema import WHOLE, Schema, part_of
 
 ENDLESS = 10**9
 Draw = tuple[int, int]
@@ -262,6 +262,8 @@ def validated(reply: Reply, response_model: type[BaseModel], schema: Schema, lim
     Raises `JudgementError`, `BudgetError` for an answer that was cut.
     """
     text = reply.text.strip()
+    if "string" in reply.cut and response_model.__name__ in WHOLE:
+        raise BudgetError(limit)
     try:
         if reply.complete:
             return response_model.model_validate_json(text)

@@ -14,5 +14,6 @@ __getattr__, __dir__, __all__ = facade(
         "prompts": "RubricsPrompt all_prompts export",
         "scorer": "Recorder Scorer",
         "table": "METRICS about_metrics canonical_name plain_name select_metrics",
+        "work_checks": "OPTIONAL as_whole",
     },
 )

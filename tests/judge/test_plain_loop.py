@@ -27,7 +27,9 @@ class Unforced(Sequence):
 
 def plainest(judge: Judge, request: Request) -> tuple[list[int], list[float]]:
     """The tokens and the confidences of an answer."""
-    sequence = Unforced(replace(request, budget=replace(request.budget, max_new_tokens=10**6)), judge.inner.engine.vocabulary)
+    sequence = Unforced(
+        replace(request, budget=replace(request.budget, max_new_tokens=10**6)), judge.inner.engine.vocabulary
+    )
     while not sequence.done:
         ids = torch.tensor([[*request.input_ids, *sequence.tokens]])
         with torch.inference_mode():

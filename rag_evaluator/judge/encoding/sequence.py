@@ -21,7 +21,7 @@ from llguidance import LLTokenizer
 from tokenizers import AddedToken
 
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.judge.grammar.lark import LONGEST_REASON, REASONS, WHOLE
+from rag_evaluator.judge.grammar.lark import LONGEST_REASON, REASONS
 from rag_evaluator.judge.protocol import Reply, Request
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Sequence(_Decoding):
         if not self.in_string or self.string_tokens < min(limit := self.request.budget.string_tokens, LONGEST_REASON):
             return False
         key = self.key.decode()
-        return key in REASONS or not (self.lists or key in WHOLE or self.string_tokens < limit)
+        return key in REASONS or (not self.lists and self.string_tokens >= limit)
 
     @property
     def spare_length(self) -> int:

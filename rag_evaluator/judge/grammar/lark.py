@@ -162,8 +162,6 @@ SLACK = 8  # tokens: the answer's first space, and tokens that are split differe
 TIMES = 2  # the texts of a list may have so many times the tokens of the text that they are made from
 REASONS = frozenset({"reason", "feedback"})
 """Fields in which a judge says why."""
-WHOLE = frozenset({"question", "answer", "translation"})
-"""Fields whose text is used whole or not at all, as the texts of lists are."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +169,8 @@ class Budget:
     """How a request's tokens are shared out.
 
     Attributes:
-        string_tokens: limit of each reason, at most `LONGEST_REASON`, and of other strings. Those of `WHOLE` and the
-            texts of lists have none: an answer that does not end within the limits of the whole is incomplete.
+        string_tokens: limit of each reason, at most `LONGEST_REASON`, and of each string outside of lists. The texts of
+            a list have none: an answer that does not end within the limits of the whole is incomplete.
         max_new_tokens: tokens that the model may choose; those that the grammar forces do not count.
         max_length: tokens of the longest legal answer, forced ones included; never more than the room.
         needed: tokens of the shortest useful answer: one item in each open list, strings of `USEFUL_STRING` if

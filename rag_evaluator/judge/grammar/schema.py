@@ -363,6 +363,8 @@ CUT_LISTS: Mapping[str, str] = {
 }
 """Response model -> a list that can be used although the budget ended within it, since its texts have a place in their
 source."""
+WHOLE = frozenset({"AnswerRelevanceOutput", "ReferenceOutput"})
+"""Response models whose text is used whole or not at all."""
 LEAST_READ = 0.9  # share of the source before the end of the last text of a list that was cut
 MATCH = 6  # letters that a text and its source have in common, at least, where it ends; a quarter of a short text
 

@@ -5,6 +5,7 @@ from array import array
 
 import pytest
 from pydantic import BaseModel
+from ragas.metrics.collections.answer_relevancy.util import AnswerRelevanceOutput
 from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
 from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
 from ragas.metrics.collections.faithfulness.util import StatementGeneratorInput, StatementGeneratorOutput
@@ -15,11 +16,12 @@ from rag_evaluator.judge import Reply, Request, Sequence, share_out, tighten, to
 
 SOURCE = "The ferry leaves Orla at 7:40. It takes 35 minutes. Tickets are sold on board, a bicycle costs 4 crowns."
 ASKED = StatementGeneratorInput(question="q", answer=SOURCE)
+LIMIT = "raise judge.max_new_tokens"
 RECALLED = ContextRecallInput(question="q", context="c", answer=SOURCE)
 
 
 def after_a_cut(text: str, model: type[BaseModel] = StatementGeneratorOutput, data: BaseModel = ASKED) -> BaseModel:
-    return validated(Reply(text, array("I"), False), model, tighten(model, data), "raise judge.max_new_tokens")
+    return validated(Reply(text, array("I"), False), model, tighten(model, data), LIMIT)
 
 
 def statements(*texts: str) -> str:
@@ -66,10 +68,6 @@ class Note(BaseModel):
     note: str
 
 
-class Question(BaseModel):
-    question: str
-
-
 @pytest.mark.parametrize(
     ("model", "text", "written"),
     [
@@ -93,10 +91,15 @@ def test_a_string_that_meets_its_limit_ends_at_a_word(
     assert reply.cut == ({"reason"} if model is Judged else {"string"})
 
 
-@pytest.mark.parametrize(("model", "data"), [(StatementGeneratorOutput, ASKED), (Question, None)])
-def test_a_text_that_counts_has_no_limit_of_its_own(tiny: Tiny, model: type[BaseModel], data: BaseModel | None) -> None:
-    opening = '{\n    "statements": [\n        "' if data else '{\n    "question": "'
-    assert not fed(tiny, model, opening + "The ferry leaves Orla at 7:40 and " * 9, 1, data).limited
+def test_a_text_of_a_list_has_no_limit_of_its_own(tiny: Tiny) -> None:
+    text = '{\n    "statements": [\n        "' + "The ferry leaves Orla at 7:40 and " * 9
+    assert not fed(tiny, StatementGeneratorOutput, text, 1, ASKED).limited
+
+
+def test_a_question_that_meets_its_limit_is_no_answer() -> None:
+    text = '{"question": "When does the ferry", "noncommittal": 0}'
+    with pytest.raises(BudgetError, match=r"raise judge\.max_new_tokens"):
+        validated(Reply(text, array("I"), True, cut=frozenset({"string"})), AnswerRelevanceOutput, {}, LIMIT)
 
 
 def fed(tiny: Tiny, model: type[BaseModel], text: str, limit: int, data: BaseModel | None = None) -> Sequence:

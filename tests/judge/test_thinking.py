@@ -1,7 +1,6 @@
 """A judge that thinks: free text first, then an answer under its grammar, for every way in which models think."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -17,7 +17,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -85,6 +85,7 @@ CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
 RETRIES = 8  # of a request; with the pauses between them about 40 seconds
 BUSY = frozenset({408, 409, 429, 503, 529})
 GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
+FAILED = 500  # what an error without a status is taken for
 
 
 class Client:
@@ -114,7 +115,7 @@ class Client:
             async with places:
                 text = await _sent(client, body)
         except APIStatusError as error:
-            raise await self._refusal(client, error) from error
+            raise await self._refusal(client, error.status_code, error.response.text) from error
         except APIConnectionError as error:  # a timeout, too
             why = str(error.__cause__ or error) or type(error.__cause__).__name__
             raise JudgeLostError(
@@ -126,6 +127,10 @@ class Client:
             answer = None
         if not isinstance(answer, dict):
             raise JudgeLostError(f"judge.url: the server's answer is no JSON object: {text[:80]!r}")
+        if told := answer.get("error"):
+            code = told.get("code") if isinstance(told, dict) else None
+            status = code if type(code) is int and 400 <= code < 600 else FAILED
+            raise await self._refusal(client, status, json.dumps(told, ensure_ascii=False))
         self._answered = body or self._answered
         return answer
 
@@ -163,11 +168,11 @@ class Client:
             self._loops[loop] = client, asyncio.Semaphore(self.most)
         return self._loops[loop]
 
-    async def _refusal(self, client: "AsyncOpenAI", error: "APIStatusError") -> RagEvaluatorError:
-        """Return what a status means: that the server answers nothing, or not this question."""
+    async def _refusal(self, client: "AsyncOpenAI", status: int, text: str) -> RagEvaluatorError:
+        """Return what a status means, also one in an answer: that the server answers nothing, or not this question."""
         from openai import OpenAIError
 
-        status, text = error.status_code, " ".join(error.response.text.split())
+        text = " ".join(text.split())
         if self.address.key:
             text = text.replace(self.address.key, "(key)")  # some repeat it
         reason = f"status {status}: {text[:300]}"

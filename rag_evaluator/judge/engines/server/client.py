@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.config.offline import is_here
@@ -54,11 +54,13 @@ class Address:
             if not Path(path).is_absolute():
                 raise ModelError(f"judge.url is {config.url!r:.200}: expected an absolute path after 'unix:'.")
             return cls("http://localhost/v1", path, key)
-        parts = urlsplit(config.url)
-        if parts.username or parts.password:
+        parts = _parts(config.url)
+        if "@" in config.url if parts is None else parts.username or parts.password:
             raise ModelError("judge.url holds a name or password. Give a key with judge.api_key_env, and no password.")
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ModelError(f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}.")
+        if parts is None or not parts.hostname or parts.query or parts.fragment:
+            raise ModelError(
+                f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}, its port from 1 to 65535."
+            )
         if offline and not is_here(parts.hostname):
             raise ModelError(
                 f"judge.url leads to {parts.hostname}, and 'offline' is true: only localhost, 127.0.0.1 and a UNIX "
@@ -68,6 +70,18 @@ class Address:
 
     def __str__(self) -> str:
         return self.socket or urlsplit(self.base).netloc
+
+
+def _parts(url: str) -> SplitResult | None:
+    """Return the parts of an address of http; None for what no client can ask."""
+    import httpx2
+
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.port != 0 and " " not in url and url.isprintable()
+        return parts if fits and httpx2.URL(url) else None
+    except (ValueError, httpx2.InvalidURL):
+        return None
 
 
 def _key(variable: str | None) -> str:

@@ -269,7 +269,7 @@ class ServerJudge(WithoutTokens):
         """
 
         async def read(text: str) -> int | None:
-            return (await self._ask(text, PROBE, MOST)).read
+            return (await self._ask(text, PROBE, 1)).read
 
         async def told(text: str) -> int:
             if (tokens := await read(text)) is None:

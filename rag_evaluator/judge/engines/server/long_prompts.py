@@ -47,7 +47,7 @@ def tokens_read(answer: Mapping[str, Any]) -> int | None:
 
 def window_of(models: Mapping[str, Any], name: str) -> int:
     """Return the tokens of prompt and answer that a list of models names for one; 0: it names none. Any: JSON."""
-    (entry,) = [entry for entry in models["data"] if entry["id"] == name][:1]
+    (entry,) = [entry for entry in models["data"] if str(entry["id"]) == name][:1]
     meta = entry.get("meta")
     places = (entry, meta if isinstance(meta, dict) else {})
     sizes = [size for place in places for key in WINDOWS if type(size := place.get(key)) is int and size > 0]

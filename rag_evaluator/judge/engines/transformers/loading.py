@@ -28,6 +28,7 @@ SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 KEY = "quantization_config"
 LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
+ANYWHERE = ("auto", "balanced", "balanced_low_0", "sequential", "cpu", "disk", "None")  # places without a GPU, too
 UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
 CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
 
@@ -49,10 +50,20 @@ def device_map(config: JudgeConfig, folder: Path) -> Any:
     """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
 
     Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values. Any: a name, a dict or
-    None, as accelerate takes them.
+    None, as accelerate takes them. Raises `ModelError` where it names a device that is not here.
     """
     import torch
 
+    counted, places = torch.cuda if torch.cuda.is_available() else torch.accelerator, config.device_map
+    devices = counted.device_count()
+    for place in places.values() if isinstance(places, dict) else [places]:
+        kind, _, number = (f"cuda:{place}" if isinstance(place, int) else str(place)).partition(":")
+        is_here = (number or "0").isdecimal() and int(number or 0) < devices
+        if kind not in ANYWHERE and not is_here:
+            raise ModelError(
+                f"judge.device_map is {places!r}, and this machine has {devices} GPUs that torch can use. Run it where "
+                "they are, or set judge.device_map: auto."
+            )
     if not torch.accelerator.is_available():
         return None
     if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
@@ -234,12 +245,12 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             from langchain_huggingface import HuggingFacePipeline
             from transformers import pipeline
 
+            kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             tokenizer = read_tokenizer(folder, **kwargs)
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)
             if config.thinking == "on":  # whether the model can is known before its weights are read
                 PromptEncoder(tokenizer, config)
-            kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             model = _load_model(model_files, folder, kwargs)
             inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
             return HuggingFacePipeline(

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.weights import refuse_pointers
 
-SUFFIX = ".gguf"
+SUFFIX, ANY_CASE = ".gguf", "*.[gG][gG][uU][fF]"
 OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # of numbers, by their kind in the header
 TEXT, LIST = 8, 9  # kinds of values that are no numbers
@@ -30,7 +30,7 @@ def gguf_of(model: str | Path) -> Path | None:
     path = Path(model)
     if path.suffix.lower() == SUFFIX and not path.is_dir():
         return path
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() == SUFFIX) if path.is_dir() else []
+    files = sorted(path.glob(ANY_CASE)) if path.is_dir() else []
     if not files or any(any(path.glob(pattern)) for pattern in OTHER_WEIGHTS):
         return None
     if len(files) > 1:

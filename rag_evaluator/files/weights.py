@@ -37,7 +37,8 @@ def saved_tensors(folder: Path, key: str = "judge.model") -> Iterator[Mapping[st
                 length = int.from_bytes(file.read(8), "little")
                 header = json.loads(file.read(length)) if length <= size else {}
             tensors = [tensor for name, tensor in header.items() if name != "__metadata__"]
-            ends = [tensor["data_offsets"][1] for tensor in tensors if tensor["dtype"]]
+            offsets = [tensor["data_offsets"] for tensor in tensors if tensor["dtype"]]
+            ends = [end for start, end in offsets if start <= end]
             is_whole = length + max(ends, default=0) <= size
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             is_whole = False

@@ -15,7 +15,10 @@ VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a q
 )
 
 NO_ANSWER = "the server gave no answer: "
-ONLY_THOUGHT = "its model wrote a thought (reasoning_content) and nothing after it. Set judge.thinking: on"
+ONLY_THOUGHT = (
+    "its model wrote a thought (reasoning_content) and nothing after it. With judge.thinking: on a thought has tokens "
+    "of its own"
+)
 NO_ENDS = {"content_filter": "its filter has withheld the text", "error": "it failed"}  # by finish_reason
 
 
@@ -85,8 +88,6 @@ class ChatAnswer:
 def _nothing(choice: Mapping[str, Any], message: Mapping[str, Any], text: str, thought: str) -> str | None:
     """Return why a choice is no answer, whatever text it has; None if it is one. Any: JSON."""
     finish = choice.get("finish_reason")
-    if error := choice.get("error"):
-        return f"an error, {json.dumps(error):.200}"
     if finish in NO_ENDS:
         return f"{NO_ENDS[finish]} (finish_reason: {finish})"
     if refusal := message.get("refusal"):

@@ -208,9 +208,10 @@ class ServerJudge(WithoutTokens):
 
         Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
         """
-        is_known = self.tokens is not None or (self.trials is not None and await self.trials.check(prompt))
-        if is_known or self.trials is not None:
-            await self._finds(prompt)
+        if self.tokens is None and self.trials is None:
+            return False
+        is_known = self.trials is None or await self.trials.check(prompt)
+        await self._finds(prompt)
         return is_known
 
     async def aclose(self) -> None:
@@ -269,7 +270,7 @@ class ServerJudge(WithoutTokens):
         """
 
         async def read(text: str) -> int | None:
-            return (await self._ask(text, PROBE, 1)).read
+            return (await self._ask(text, PROBE, 1 - self.thought)).read  # nothing else is read of it
 
         async def told(text: str) -> int:
             if (tokens := await read(text)) is None:

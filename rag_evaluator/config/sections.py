@@ -115,9 +115,10 @@ class JudgeConfig(Section):
         model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server: a
             folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
-        device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
+        device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used. A GPU that is named and
+            not here is an error.
         model_kwargs: passed on to `from_pretrained`, `quantization_config` for instance.
-        chat_template: auto: the tokenizer's, if it has one; or `none`, or a Jinja file.
+        chat_template: auto: the tokenizer's, with a warning if it has none; or `none`, or a Jinja file.
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.

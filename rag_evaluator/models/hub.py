@@ -22,6 +22,7 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.files.atomic import SHORT, file_digest, short_digest, write_text
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.weights import refuse_pointers
 
 
 def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
@@ -40,6 +41,7 @@ def find_model(model: str, offline: bool, key: str = "judge.model", marks: Seque
         if not any((folder / mark).is_file() for mark in marks):
             missing = " or ".join(marks)
             raise ModelError(f"{key}: {folder} is not a model folder: it has no {missing}. {contents_of(folder)}")
+        refuse_pointers(folder, key)
         return str(folder)
     refuse_no_folder(model, key)
     return _cached(model, key) if offline else model

@@ -102,6 +102,16 @@ def test_a_model_that_fits_one_gpu_is_not_spread_over_all(
     assert asked == [device_map]
 
 
+@pytest.mark.parametrize("place", ["cuda:0", "cuda", "cuda:7", {"": 0}, {"model": "cpu", "lm_head": "cuda:1"}, "gpu"])
+def test_a_device_that_is_not_here_is_an_error_before_the_model_is_loaded(
+    model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, place: Any
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 0)
+    with pytest.raises(ModelError, match=r"^judge\.device_map is .*0 GPUs"):
+        load_pipeline(JudgeConfig(model=str(model_folder("gpt2")), device_map=place))
+
+
 def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", dtype="float32")
     packed = judge.inner.engine.decoder.packed

@@ -1,4 +1,4 @@
-"""A real llama.cpp server with SmolLM2: what it answers is valid, or missing with its reason."""
+"""A real llama.cpp server with small models, and without judge.model: answers are valid, or missing with a reason."""
 
 import asyncio
 import math
@@ -52,3 +52,16 @@ def test_a_whole_evaluation_gives_scores_or_reasons(server: str, sample: list[di
         assert all(score.reason if score.missing else 0 <= score.value <= 1 for score in results.scores[name])
     line = evaluator.signatures()["faithfulness"]
     assert "|engine:server|" in line and "|route:chat|served:SmolLM2" in line and "127.0.0.1" not in line
+
+
+def test_a_small_model_whose_tokenizer_is_not_known_gives_scores(sample: list[dict[str, Any]]) -> None:
+    """It repeats no word of a long prompt; the server counts tokens and names its window."""
+    files = list((models_folder() / "qwen-0.5b").glob("*.gguf"))
+    if not files:
+        pytest.skip("NOT TESTED: make real-models MODELS=qwen-0.5b fetches the model")
+    with llama_cpp(files[0], fast=1) as url:
+        judge = {"engine": "server", "url": url, "batch_size": 1, "max_new_tokens": 256}
+        results = RAGEvaluator({"metrics": ["faithfulness", "context_recall"], "judge": judge}).evaluate(sample[:2])
+    assert [score.reason for scores in results.scores.values() for score in scores if score.missing] == []
+    (about,) = results.manifest["judge_paths"]
+    assert "tokens that the server counts" in about["long_prompts"]

@@ -150,7 +150,7 @@ def _add_speed(judge: JudgeProtocol, report: CheckReport) -> None:
     text = f"dtype {dtype}, {counted(found['threads'], 'thread')} for {counted(found['cores'], 'core')}"
     if faster := faster_dtype(seconds, dtype):
         other, ratio = faster
-        text += f"; {other} is {ratio:.1f} times as fast on this CPU: judge.dtype: {other}"
+        text += f"; {other} is {ratio} times as fast on this CPU: judge.dtype: {other}"
     details = {"dtype": dtype, "seconds": seconds, "threads": found["threads"], "cores": found["cores"]}
     report.add("speed", "ok", text, details)
 
@@ -209,7 +209,10 @@ async def _show_prompt(
             tokens = f", {scorer.judge.count(text)} tokens"
         template = evaluator.config.judge.chat_template
         details = {"metric": metric, "chat_template": template, "prompt": text}
-        report.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+        doubt = getattr(getattr(engine, "encoder", None), "doubt", None)
+        why = f"; {doubt}" if doubt else ""
+        text = f"chat_template {template}; the first question of {metric}{tokens}{why}"
+        report.add("template", "warning" if doubt else "ok", text, details)
 
 
 def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scorer]:

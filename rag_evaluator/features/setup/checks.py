@@ -8,14 +8,20 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY
 
 State = Literal["ok", "warning", "failed", "skipped"]
+MANY_TIMES = 10  # above which a number would say more than one layer tells of a model
+QUICK = 5e-5  # seconds of a pass of which the call itself takes a large part
 FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
 
 
-def faster_dtype(seconds: Mapping[str, float], dtype: str) -> tuple[str, float] | None:
-    """The dtype in which this CPU computes faster than in another one, and how many times; None where about equal."""
+def faster_dtype(seconds: Mapping[str, float], dtype: str) -> tuple[str, str] | None:
+    """The dtype in which this CPU computes faster than in another one, and how many times.
+
+    None where they are about equal, and where a layer is too quick to be measured.
+    """
     fastest = min(seconds, key=lambda name: seconds[name])
     ratio = seconds.get(dtype, 0.0) / seconds[fastest]
-    return (fastest, ratio) if ratio > FASTER_DTYPE else None
+    times = f"more than {MANY_TIMES}" if ratio > MANY_TIMES else f"{ratio:.1f}"
+    return (fastest, times) if ratio > FASTER_DTYPE and seconds[fastest] > QUICK else None
 
 
 @dataclass(frozen=True)

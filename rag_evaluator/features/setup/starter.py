@@ -266,7 +266,7 @@ def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
     return chosen or [name for name in possible if name not in SUPPORT][:FEW]
 
 
-def _faster_dtype(judge: str) -> tuple[str, float] | None:
+def _faster_dtype(judge: str) -> tuple[str, str] | None:
     """The dtype in which this CPU computes faster, and how many times; None for the toy, on a GPU, where equal."""
     if judge == DEMO:
         return None

@@ -1,5 +1,6 @@
 """Prompt text to token ids: the chat template, if any, and data whose special tokens are read as plain text."""
 
+import logging
 import re
 import threading
 from collections.abc import Container, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import TemplateError
 
 from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.protocol import ThoughtFormat
 from rag_evaluator.models.hub import load_failure
@@ -30,6 +32,11 @@ TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt
 FIXED_DAY = f"{{% macro strftime_now(format) %}}{TEMPLATE_DAY}{{% endmacro %}}"
 NOT_THINKING = {"enable_thinking": False}  # other templates ignore it; the grammar leaves no room for a thought
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
+NO_TEMPLATE = (
+    "the judge's model has no chat template: it may be a base model, which was not taught to answer questions. Take "
+    "its instruct version, set judge.chat_template to a Jinja file, or to 'none' if it is meant so"
+)
+logger = logging.getLogger(__name__)
 Rendered = tuple[str, str]  # what a template puts before and after the user's message
 
 
@@ -175,6 +182,7 @@ class PromptEncoder:
         config: its template; if it thinks, prompts end where it begins to think, and not where it begins to answer.
 
     Attributes:
+        doubt: why the model may be unfit to answer; None where nothing says so.
         thoughts: how thoughts end; None if the judge does not think.
         answer_prefix: text the answer begins with: a space where the prompt itself must not end in one, since the
             space would split the answer's first token.
@@ -184,6 +192,10 @@ class PromptEncoder:
         self.tokenizer = tokenizer
         self._lock = threading.Lock()  # splitting special tokens or not is a setting of the tokenizer itself
         self.template = read_template(tokenizer, config.chat_template)
+        is_toy = tokenizer.name_or_path == str(DEMO_JUDGE)
+        self.doubt = None if self.template or is_toy or config.chat_template == "none" else NO_TEMPLATE
+        if self.doubt:
+            logger.warning("%s", self.doubt)
         self.answer_prefix = "" if self.template else " "
         kept_plain = {*MARKERS, *(config.thinking_markers or ())}  # tokens that Qwen3 and others add as ordinary ones
         known = {

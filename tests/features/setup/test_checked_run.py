@@ -76,6 +76,11 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     ("seconds", "advice"),
     [
         ({"float32": 3.0, "bfloat16": 1.0}, "; bfloat16 is 3.0 times as fast on this CPU: judge.dtype: bfloat16"),
+        (
+            {"float32": 432.0, "bfloat16": 1.0},
+            "; bfloat16 is more than 10 times as fast on this CPU: judge.dtype: bfloat16",
+        ),
+        ({"float32": 1e-3, "bfloat16": 1e-6}, ""),  # of a tiny model: the call takes longer than the layer
         ({"float32": 1.0, "bfloat16": 0.9}, ""),
         ({"float32": 1.0, "bfloat16": 5.0}, ""),
     ],
@@ -89,6 +94,19 @@ def test_a_faster_dtype_is_named_with_the_threads(
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
     speed = found(check(path), "speed")
     assert speed.text == f"dtype float32, {speed.details['threads']} thread for 1 core{advice}"
+
+
+@pytest.mark.parametrize(
+    ("folder", "template", "state"),
+    [("qwen2-chat", "auto", "ok"), ("llama-bytelevel", "auto", "warning"), ("llama-bytelevel", "none", "ok")],
+)
+def test_a_judge_without_a_chat_template_is_named_unless_that_is_asked_for(
+    folder: str, template: str, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder
+) -> None:
+    judge = {"model": str(model_folder(folder)), "chat_template": template, "max_new_tokens": 64}
+    check_of_template = found(check({"metrics": ["context_relevance"], "judge": judge}, data=rows), "template")
+    assert check_of_template.state == state
+    assert ("has no chat template" in check_of_template.text) == (state == "warning")
 
 
 def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(

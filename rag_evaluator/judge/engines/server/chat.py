@@ -14,6 +14,13 @@ VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a q
     r"[-_.:@](\d{4}-?\d\d-?\d\d|\d{3,4}|(ud-)?i?q\d\w*|bf16|fp?(8|16|32)|int[48]|[48]-?bit|awq|gptq|mxfp4|nvfp4)"
 )
 
+NO_ANSWER = "the server gave no answer: "
+ONLY_THOUGHT = (
+    "its model wrote a thought (reasoning_content) and nothing after it. With judge.thinking: on a thought has tokens "
+    "of its own"
+)
+NO_ENDS = {"content_filter": "its filter has withheld the text", "error": "it failed"}  # by finish_reason
+
 
 def same_model(asked: str, answered: str) -> bool:
     """Return whether two names can be of one model: with or without path, organisation, snapshot or quantisation."""
@@ -55,7 +62,8 @@ class ChatAnswer:
         Args:
             asked: the model that was asked.
 
-        Raises `JudgeLostError` for one of another model, and for what is none.
+        Raises `JudgeLostError` for one of another model, and for what is none; `JudgementError` where it answers
+        nothing.
         """
         name = answer.get("model")
         if isinstance(name, str) and name and not same_model(asked, name):
@@ -68,11 +76,25 @@ class ChatAnswer:
             message, finish = choice["message"], choice.get("finish_reason")
             if finish == "abort":  # of vLLM, with status 200 and what was written until then
                 raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
-            thought = message.get("reasoning_content") or message.get("reasoning") or ""
-            text = str(message["content"] or "")
-            return cls(text, finish != "length", str(thought), choice, tokens_read(answer))
+            thought = str(message.get("reasoning_content") or message.get("reasoning") or "")
+            text = str(message.get("content") or "")
+            if why := _nothing(choice, message, text, thought):
+                raise JudgementError(f"{NO_ANSWER}{why}")
+            return cls(text, finish != "length", thought, choice, tokens_read(answer))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
+
+
+def _nothing(choice: Mapping[str, Any], message: Mapping[str, Any], text: str, thought: str) -> str | None:
+    """Return why a choice is no answer, whatever text it has; None if it is one. Any: JSON."""
+    finish = choice.get("finish_reason")
+    if finish in NO_ENDS:
+        return f"{NO_ENDS[finish]} (finish_reason: {finish})"
+    if refusal := message.get("refusal"):
+        return f"its model refuses: {refusal!s:.200}"
+    if text.strip() or finish == "length":
+        return None
+    return ONLY_THOUGHT if thought else f"the text is empty (finish_reason: {finish})"
 
 
 def value_of(text: str) -> Any:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.config.offline import is_here
@@ -17,7 +17,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -54,11 +54,13 @@ class Address:
             if not Path(path).is_absolute():
                 raise ModelError(f"judge.url is {config.url!r:.200}: expected an absolute path after 'unix:'.")
             return cls("http://localhost/v1", path, key)
-        parts = urlsplit(config.url)
-        if parts.username or parts.password:
+        parts = _parts(config.url)
+        if "@" in config.url if parts is None else parts.username or parts.password:
             raise ModelError("judge.url holds a name or password. Give a key with judge.api_key_env, and no password.")
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ModelError(f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}.")
+        if parts is None or not parts.hostname or parts.query or parts.fragment:
+            raise ModelError(
+                f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}, its port from 1 to 65535."
+            )
         if offline and not is_here(parts.hostname):
             raise ModelError(
                 f"judge.url leads to {parts.hostname}, and 'offline' is true: only localhost, 127.0.0.1 and a UNIX "
@@ -68,6 +70,18 @@ class Address:
 
     def __str__(self) -> str:
         return self.socket or urlsplit(self.base).netloc
+
+
+def _parts(url: str) -> SplitResult | None:
+    """Return the parts of an address of http; None for what no client can ask."""
+    import httpx2
+
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and parts.port != 0 and " " not in url and url.isprintable()
+        return parts if fits and httpx2.URL(url) else None
+    except (ValueError, httpx2.InvalidURL):
+        return None
 
 
 def _key(variable: str | None) -> str:
@@ -85,6 +99,7 @@ CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
 RETRIES = 8  # of a request; with the pauses between them about 40 seconds
 BUSY = frozenset({408, 409, 429, 503, 529})
 GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
+FAILED = 500  # what an error without a status is taken for
 
 
 class Client:
@@ -114,7 +129,7 @@ class Client:
             async with places:
                 text = await _sent(client, body)
         except APIStatusError as error:
-            raise await self._refusal(client, error) from error
+            raise await self._refusal(client, error.status_code, error.response.text) from error
         except APIConnectionError as error:  # a timeout, too
             why = str(error.__cause__ or error) or type(error.__cause__).__name__
             raise JudgeLostError(
@@ -126,6 +141,10 @@ class Client:
             answer = None
         if not isinstance(answer, dict):
             raise JudgeLostError(f"judge.url: the server's answer is no JSON object: {text[:80]!r}")
+        if told := answer.get("error"):
+            code = told.get("code") if isinstance(told, dict) else None
+            status = code if type(code) is int and 400 <= code < 600 else FAILED
+            raise await self._refusal(client, status, json.dumps(told, ensure_ascii=False))
         self._answered = body or self._answered
         return answer
 
@@ -163,11 +182,11 @@ class Client:
             self._loops[loop] = client, asyncio.Semaphore(self.most)
         return self._loops[loop]
 
-    async def _refusal(self, client: "AsyncOpenAI", error: "APIStatusError") -> RagEvaluatorError:
-        """Return what a status means: that the server answers nothing, or not this question."""
+    async def _refusal(self, client: "AsyncOpenAI", status: int, text: str) -> RagEvaluatorError:
+        """Return what a status means, also one in an answer: that the server answers nothing, or not this question."""
         from openai import OpenAIError
 
-        status, text = error.status_code, " ".join(error.response.text.split())
+        text = " ".join(text.split())
         if self.address.key:
             text = text.replace(self.address.key, "(key)")  # some repeat it
         reason = f"status {status}: {text[:300]}"

@@ -1,6 +1,7 @@
 """The engine that asks a server: finds out what it can do, asks it by chats with a JSON schema, checks its answers."""
 
 import json
+import logging
 from array import array
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
@@ -15,10 +16,19 @@ from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
-from rag_evaluator.judge.engines.server.chat import ChatAnswer, value_of
+from rag_evaluator.judge.engines.server.chat import NO_ANSWER, ONLY_THOUGHT, ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
-from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide
+from rag_evaluator.judge.engines.server.long_prompts import (
+    UNKNOWN,
+    WORD,
+    HiddenWord,
+    TokenCount,
+    Trials,
+    TwoHalves,
+    hide,
+    window_of,
+)
 from rag_evaluator.judge.grammar.lark import about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle, tighten
 from rag_evaluator.judge.protocol import (
@@ -54,6 +64,7 @@ PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
 WORD_SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}}
 VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
 VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
+logger = logging.getLogger(__name__)
 
 
 class ServerJudge(WithoutTokens):
@@ -66,7 +77,7 @@ class ServerJudge(WithoutTokens):
         tops: log probabilities of each token that it tells; 0: none that can be used.
         why: why none.
         tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
-        word: tries long prompts; None where tokens are counted, or it finds no word in a short one.
+        trials: of long prompts; None where we count tokens, or nothing can be found out.
     """
 
     def __init__(self, client: Client, model: str, config: JudgeConfig) -> None:
@@ -76,18 +87,18 @@ class ServerJudge(WithoutTokens):
         self.switch: Mapping[str, Any] = {}
         self.tops, self.why = 0, ""
         self.tokens: TokenCount | None = None
-        self.word: HiddenWord | None = None
+        self.trials: Trials | None = None
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
         """Return the served model's name, after the server has obeyed a schema. Raises `ModelError`."""
-        return cls.load(config, offline).model_id
+        return cls._tried(config, offline).model_id
 
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
         """Return what answers depend on, as far as the server tells: no path, no address."""
-        engine = cls.load(config, offline)
+        engine = cls._tried(config, offline)
         name = engine.model
         served = Path(name).name if name.startswith("/") else name  # llama.cpp's is the path of its file
         return {
@@ -100,17 +111,25 @@ class ServerJudge(WithoutTokens):
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
         """Ask the server what it can do. Raises `ModelError`."""
+        engine = cls._tried(config, offline)
+        if engine.tokens is None and engine.trials is None:
+            logger.warning("long prompts are %s", UNKNOWN)
+        return engine
+
+    @classmethod
+    def _tried(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
         engine: ServerJudge = run(cls._load(config, offline))
         return engine
 
     @classmethod
     async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
-        count = None if config.model == DEMO else _counter(config, offline)
         client = Client(Address.of(config, offline), retries=FIRST_RETRIES)
+        count = None if config.model == DEMO else _counter(config, offline)
         try:
-            engine = cls(client, _chosen(await client.ask(None), config.served_model), config)
-            await engine._try_out()
-            await engine._find_reading(count)
+            models = await client.ask(None)
+            engine = cls(client, _chosen(models, config.served_model), config)
+            first = await engine._try_out()
+            await engine._find_reading(count, first.read is not None, window_of(models, engine.model))
         except (JudgementError, JudgeLostError) as error:
             why = str(error).removeprefix("judge.url: ").rstrip(".")
             raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
@@ -129,7 +148,7 @@ class ServerJudge(WithoutTokens):
             "path": "server",
             "served_model": self.model,
             "logprobs": f"top {self.tops}" if self.tops else f"none: {self.why}",
-            "long_prompts": TokenCount.about if self.tokens else HiddenWord.about if self.word else UNKNOWN,
+            "long_prompts": TokenCount.about if self.tokens else self.trials.test.about if self.trials else UNKNOWN,
             "same_bytes": "no",
         }
 
@@ -147,10 +166,13 @@ class ServerJudge(WithoutTokens):
     async def _written(self, prompt: str, schema: Schema, most: int, seed: int) -> tuple[Reply, str | None]:
         """Return the answer, checked against the schema, since servers obey parts of it only, and the thought."""
         weighed = self.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
-        await self._check_whole(prompt)
+        if self.trials is not None:
+            await self.trials.check(prompt)
         written = await self._ask(prompt, schema, most, self.config.temperature, seed, weighed)
         thought = written.thought if self.thought else None
         if not written.ended:
+            if written.thought and not written.text.strip() and not self.thought:
+                raise JudgementError(f"{NO_ANSWER}{ONLY_THOUGHT}")
             return Reply(_part(written.text, schema), array("I"), complete=False), thought
         value = settle(schema, value_of(written.text))
         for fault in faults(schema, value):
@@ -170,7 +192,8 @@ class ServerJudge(WithoutTokens):
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
             return Shares({options[0]: 1.0})
-        await self._check_whole(prompt)
+        if self.trials is not None:
+            await self.trials.check(prompt)
         schema, path, values = question_of(options)
         answer = await self._ask(prompt, schema, MOST + sum(map(len, options)), weighed=True)
         if not answer.ended:
@@ -185,18 +208,18 @@ class ServerJudge(WithoutTokens):
 
         Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
         """
-        if self.tokens is None and self.word is None:
+        if self.tokens is None and self.trials is None:
             return False
-        await self._check_whole(prompt)
+        is_known = self.trials is None or await self.trials.check(prompt)
         await self._finds(prompt)
-        return True
+        return is_known
 
     async def aclose(self) -> None:
         self._answers.clear()
         await self.client.aclose()
 
-    async def _try_out(self) -> None:
-        """Find what the server can do, once it has written what a schema dictates.
+    async def _try_out(self) -> ChatAnswer:
+        """Find what the server can do, once it has written what a schema dictates: its first answer is returned.
 
         Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
         """
@@ -216,12 +239,13 @@ class ServerJudge(WithoutTokens):
             self.tops = tops
             try:
                 await self._weighed(VERDICT, VERDICTS)
-                return
+                return answer
             except JudgementError as error:
                 self.why = self.why or str(error)
                 if isinstance(error, NoLogprobsError):
                     break
         self.tops = 0
+        return answer
 
     async def _first_answer(self) -> ChatAnswer:
         """Find how the thinking of the server's model is switched."""
@@ -234,21 +258,30 @@ class ServerJudge(WithoutTokens):
                 refusals.append(error)
         raise refusals[0]
 
-    async def _find_reading(self, count: Callable[[str], int] | None) -> None:
+    async def _find_reading(self, count: Callable[[str], int] | None, tells: bool, window: int) -> None:
         """Find how it can be found out whether prompts are read whole.
 
         Args:
             count: tokens of a text; None: the model's tokenizer is not known.
+            tells: whether the server says how many tokens it has read.
+            window: as it names it; 0: it names none.
 
         Raises `ModelError` if that tokenizer is another one, `JudgementError`, `JudgeLostError`.
         """
 
         async def read(text: str) -> int | None:
-            return (await self._ask(text, PROBE, MOST)).read
+            return (await self._ask(text, PROBE, 1 - self.thought)).read  # nothing else is read of it
+
+        async def told(text: str) -> int:
+            if (tokens := await read(text)) is None:
+                raise JudgementError("the server does not say how many tokens it has read")
+            return tokens
 
         self.tokens = None if count is None else await TokenCount.of(count, read)
-        if self.tokens is None and await self._finds(hide(QUESTION)):
-            self.word = HiddenWord(self._finds)
+        if self.tokens is None:
+            halves = await TwoHalves.of(told, window) if tells else None
+            if halves is not None or await self._finds(hide(QUESTION)):
+                self.trials = Trials(halves or HiddenWord(self._finds))
 
     async def _finds(self, prompt: str) -> bool:
         """Return whether the model answers with the word that a prompt of `hide` has at its beginning.
@@ -256,11 +289,6 @@ class ServerJudge(WithoutTokens):
         Raises `JudgementError`, `JudgeLostError`.
         """
         return WORD in (await self._ask(prompt, WORD_SCHEMA, MOST)).text.casefold()
-
-    async def _check_whole(self, prompt: str) -> None:
-        """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""
-        if self.word is not None:
-            await self.word.check(prompt)
 
     async def _ask(
         self,

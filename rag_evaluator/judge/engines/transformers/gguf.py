@@ -13,7 +13,7 @@ import numpy as np
 from packaging.version import Version
 
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.gguf import GgufHeader, read_header
+from rag_evaluator.files.gguf import GgufHeader, check_weights, read_header
 from rag_evaluator.judge.encoding.chat import PLACE
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def check_gguf(path: Path) -> GgufHeader:
             f"judge.model: to unpack {path} needs the packages gguf and transformers {OLDEST} or newer: pip install "
             f"gguf 'transformers>={OLDEST}'."
         )
+    from gguf.constants import GGML_QUANT_SIZES
+
+    check_weights(header, GGML_QUANT_SIZES)
     if unread := _unread(header):
         raise ModelError(f"judge.model: {path} has {unread}, which transformers does not read. {SERVE}.")
     return header

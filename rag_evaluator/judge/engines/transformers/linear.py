@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 BATCH = 16  # rows of a pass that the order is chosen for; any other number gives the same result
 USUAL_LAYER = (1024, 1024)
 MEASURED = 0.15  # seconds for a dtype
+LEAST = 10  # passes; another program may have the cores in some
 LIMIT = 2e-2  # of the largest logit: a bias may be added before or after rounding
 logger = logging.getLogger(__name__)
 
@@ -68,12 +69,14 @@ def seconds_by_dtype(model: "PreTrainedModel | None" = None) -> dict[str, float]
         layer = torch.nn.Linear(*sorted(sizes)[len(sizes) // 2], dtype=dtype)
         if _is_slow(layer.weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported():
             _reorder(layer)
-        inputs, best, end = torch.ones(BATCH, layer.in_features, dtype=dtype), float("inf"), time.monotonic() + MEASURED
-        while time.monotonic() < end:
+        inputs, took = torch.ones(BATCH, layer.in_features, dtype=dtype), list[float]()
+        layer(inputs)  # the first time is longer
+        end = time.monotonic() + MEASURED
+        while time.monotonic() < end or len(took) < LEAST:
             began = time.perf_counter()
             layer(inputs)
-            best = min(best, time.perf_counter() - began)
-        seconds[str(dtype).removeprefix("torch.")] = best
+            took.append(time.perf_counter() - began)
+        seconds[str(dtype).removeprefix("torch.")] = min(took)
     return seconds
 
 

@@ -1,7 +1,6 @@
 """Loads the generative model and its adapter as langchain's `HuggingFacePipeline`, after checks of their files."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files.weights import saved_tensors
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
@@ -27,18 +27,10 @@ FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 KEY = "quantization_config"
-Json = Mapping[str, Any]
 LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
+ANYWHERE = ("auto", "balanced", "balanced_low_0", "sequential", "cpu", "disk", "None")  # places without a GPU, too
 UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
 CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
-
-
-def saved_tensors(folder: Path) -> Iterator[Json]:
-    """`dtype`, `shape` and `data_offsets` of each tensor of a folder's safetensors, from the headers of the files."""
-    for path in sorted(folder.glob("*.safetensors")):
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        yield from (tensor for name, tensor in header.items() if name != "__metadata__")
 
 
 def weight_bytes(source: Path, dtype: str) -> int:
@@ -58,10 +50,20 @@ def device_map(config: JudgeConfig, folder: Path) -> Any:
     """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
 
     Of the free memory of a GPU the weights may fill `FILL`; the rest is for keys and values. Any: a name, a dict or
-    None, as accelerate takes them.
+    None, as accelerate takes them. Raises `ModelError` where it names a device that is not here.
     """
     import torch
 
+    counted, places = torch.cuda if torch.cuda.is_available() else torch.accelerator, config.device_map
+    devices = counted.device_count()
+    for place in places.values() if isinstance(places, dict) else [places]:
+        kind, _, number = (f"cuda:{place}" if isinstance(place, int) else str(place)).partition(":")
+        is_here = (number or "0").isdecimal() and int(number or 0) < devices
+        if kind not in ANYWHERE and not is_here:
+            raise ModelError(
+                f"judge.device_map is {places!r}, and this machine has {devices} GPUs that torch can use. Run it where "
+                "they are, or set judge.device_map: auto."
+            )
     if not torch.accelerator.is_available():
         return None
     if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
@@ -226,6 +228,7 @@ def _check_files(folder: Path, safetensors: bool) -> None:
             f"judge.model: {folder} has no *.safetensors file. {contents}. Convert the weights with "
             "save_pretrained(), or, if you trust the file, set judge.model_kwargs: {use_safetensors: false}."
         )
+    weight_bytes(folder, "auto")  # reads what stands before them
 
 
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
@@ -242,12 +245,12 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             from langchain_huggingface import HuggingFacePipeline
             from transformers import pipeline
 
+            kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             tokenizer = read_tokenizer(folder, **kwargs)
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)
             if config.thinking == "on":  # whether the model can is known before its weights are read
                 PromptEncoder(tokenizer, config)
-            kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             model = _load_model(model_files, folder, kwargs)
             inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
             return HuggingFacePipeline(

@@ -69,7 +69,7 @@ class Fake:
 
     faults: list[Reply | str] = field(default_factory=list)
     always: Reply | str | None = None
-    content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
+    content: Callable[[dict[str, Any]], str] = lambda body: shortest(schema_of(body))
     models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "tiny"}])
     known: frozenset[str] | None = None
     message: dict[str, Any] = field(default_factory=dict)
@@ -120,11 +120,16 @@ class Fake:
 
 def reading(body: dict[str, Any]) -> str:
     """What a model answers that repeats a word if it finds it in what it got, for `Fake.content`."""
-    schema = body["response_format"]["json_schema"]["schema"]
+    schema = schema_of(body)
     if list(schema["properties"]) != ["word"]:
         return shortest(schema)
     word = re.search(r"The code word is (\w+)", body["messages"][0]["content"])
     return json.dumps({"word": word[1] if word else "none"})
+
+
+def schema_of(body: dict[str, Any]) -> dict[str, Any]:
+    schema: dict[str, Any] = body["response_format"]["json_schema"]["schema"]
+    return schema
 
 
 def shortest(schema: dict[str, Any]) -> str:

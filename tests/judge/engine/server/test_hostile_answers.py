@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import test_logprobs
-from fake_server import judge_of, serve, status
+from fake_server import judge_of, reading, serve, status
 from test_logprobs import Verdict, digits
 
 from rag_evaluator import Judge, JudgementError, RagEvaluatorError
@@ -29,10 +30,10 @@ CONTENTS = {
 }
 
 
-def ask(judge: Judge) -> Any:
+def ask(judge: Judge, prompt: str = "Good?") -> Any:
     """An opinion, or an error of ours."""
     try:
-        return asyncio.run(judge.inner.opinion("Good?", Verdict))
+        return asyncio.run(judge.inner.opinion(prompt, Verdict))
     except RagEvaluatorError as error:
         return error
 
@@ -68,6 +69,44 @@ def test_odd_answers_of_chats_are_errors_with_a_reason(text: str) -> None:
         judge = judge_of(fake)
         fake.always = status(200, text)
         assert isinstance(ask(judge), RagEvaluatorError)
+
+
+NO_ANSWERS: dict[str, tuple[dict[str, Any], str]] = {
+    "empty": ({"content": lambda body: ""}, "the text is empty"),
+    "filtered": ({"finish": "content_filter"}, "filter has withheld"),
+    "failed": ({"finish": "error"}, "it failed"),
+    "refused": ({"message": {"content": None, "refusal": "I will not."}}, "refuses: I will not"),
+    "a thought alone": (
+        {"message": {"content": "", "reasoning_content": "Hm."}},
+        r"reasoning_content.*judge\.thinking",
+    ),
+    "a thought that was cut": (
+        {"message": {"content": None, "reasoning": "Hm."}, "finish": "length"},
+        r"judge\.thinking: on",
+    ),
+    "an error": ({"always": status(200, '{"error": {"message": "out of quota", "code": 402}}')}, "402: .*out of quota"),
+    "an error that is a text": ({"always": status(200, '{"error": "overloaded"}')}, "overloaded"),
+}
+
+
+@pytest.mark.parametrize("counts", [None, len], ids=["words are asked for", "tokens are counted"])
+@pytest.mark.parametrize(("settings", "told"), NO_ANSWERS.values(), ids=NO_ANSWERS)
+def test_an_answer_that_is_none_has_its_own_reason(settings: dict[str, Any], told: str, counts: Any) -> None:
+    with serve(content=reading, count=counts) as fake:
+        judge = judge_of(fake)
+        for name, value in settings.items():
+            setattr(fake, name, value)
+        error = ask(judge)
+    assert re.search(told, str(error)) and "cuts long prompts" not in str(error)
+
+
+def test_an_error_in_the_answer_to_one_question_is_a_missing_score() -> None:
+    with serve() as fake:
+        judge = judge_of(fake)
+        assert isinstance(ask(judge), Opinion)
+        fake.faults = [status(200, '{"error": {"message": "no such token"}}')]
+        error = ask(judge, "Bad?")
+    assert type(error) is JudgementError and "no such token" in str(error)
 
 
 def changed(key: str, value: Any) -> Callable[[str], Any]:

@@ -1,5 +1,6 @@
 """Servers that cut long prompts and answer all the same, with status 200: no score is made of half a prompt."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import Fake, Verdict, ask, configuration, judge_of, reading, serve, status
+from fake_server import Fake, Verdict, ask, configuration, judge_of, reading, schema_of, serve, shortest, status
 from transformers import AutoTokenizer
 
 from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
@@ -77,6 +78,62 @@ def test_a_server_that_refuses_long_prompts_itself_is_believed() -> None:
         short, long = ask(judge, SHORT, LONG)
     assert isinstance(short, Verdict)
     assert "the context is too long" in str(long) and "num_ctx" not in str(long)
+
+
+@pytest.mark.parametrize("spoilt", ['{"word": "other"}', ""], ids=["another word", "none at all"])
+def test_one_wrong_or_empty_answer_of_a_sound_server_loses_no_score(spoilt: str) -> None:
+    with serve(content=reading) as fake:
+        judge, left = judge_of(fake), [spoilt]
+        fake.content = lambda body: (
+            left.pop() if left and list(schema_of(body)["properties"]) == ["word"] else reading(body)
+        )
+        assert all(isinstance(answer, Verdict) for answer in ask(judge, *(SHORT * times for times in (9, 10, 20))))
+    assert not left
+
+
+def test_a_model_that_repeats_words_of_short_prompts_only_is_not_tested_by_them_and_a_warning_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def weak(body: dict[str, Any]) -> str:
+        return reading(body) if len(body["messages"][0]["content"]) < 2000 else shortest(schema_of(body))
+
+    with serve(content=weak) as fake:
+        judge = judge_of(fake)
+        assert all(isinstance(answer, Verdict) for answer in ask(judge, SHORT, LONG, f"{LONG}?"))
+        assert not asyncio.run(judge.inner.try_prompt(LONG))  # type: ignore[attr-defined]
+    assert caplog.text.count("long prompts are not checked") == 1
+
+
+COUNTED: dict[str, tuple[dict[str, Any], int | None, bool]] = {  # of a model list, tokens that are kept -> whole
+    "ollama, whole": ({}, None, True),
+    "ollama, cut": ({}, 1500, False),
+    "llama.cpp, whole": ({"meta": {"n_ctx": 9000}}, None, True),
+    "llama.cpp, near its end": ({"meta": {"n_ctx": 3000, "n_ctx_train": 32768}}, None, True),
+    "one that cuts to its window": ({"meta": {"n_ctx": 1500}}, 1500, False),
+    "vllm, near its end": ({"max_model_len": 3000}, None, True),
+    "a window that is no number": ({"max_model_len": "much", "meta": [1]}, None, True),
+}
+
+
+@pytest.mark.parametrize(("entry", "kept", "whole"), COUNTED.values(), ids=COUNTED)
+def test_the_servers_own_counts_say_whether_a_prompt_is_cut_whatever_its_model_repeats(
+    entry: dict[str, Any], kept: int | None, whole: bool
+) -> None:
+    with serve(models=[{"id": "tiny", **entry}], context=kept, count=lambda text: len(text.split())) as fake:
+        judge = judge_of(fake)
+        short, long = ask(judge, SHORT, LONG)
+        assert words_asked(fake) == 0 and "tokens" in judge.about["long_prompts"]
+    assert isinstance(short, Verdict)
+    assert isinstance(long, Verdict if whole else JudgementError)
+    assert whole or re.search(r"cuts long prompts: it has read \d+ tokens .*num_ctx", str(long))
+
+
+def test_a_count_that_does_not_grow_with_the_prompt_is_none() -> None:
+    with serve(content=reading, context=1500, count=lambda text: 7) as fake:
+        fake.context = None
+        judge = judge_of(fake)
+        assert isinstance(ask(judge, LONG)[0], Verdict)
+        assert words_asked(fake) > 1
 
 
 @pytest.mark.parametrize("lost", [0, 30], ids=["nothing", "a little"])

@@ -183,6 +183,15 @@ KEYS = {
     "a variable that is not set": ({"api_key_env": "NO_SUCH_KEY"}, r"NO_SUCH_KEY is not set"),
     "a password": ({"url": f"http://me:{SECRET}@127.0.0.1/v1"}, r"judge\.url holds a name or password"),
     "no address": ({"url": "127.0.0.1:8000"}, r"judge\.url is .*expected an address"),
+    **{
+        f"no address: {url[:30]!r}": ({"url": url}, r"judge\.url is .*expected an address .*port from 1 to 65535")
+        for url in (
+            *(f"http://127.0.0.1:{port}/v1" for port in ("99999", "-1", "0", "abc", "8000 ", "8000\n", "\u0661")),
+            *("http://[::1", "http://[::g]/v1", "http://999.999.999.999/v1", "http://127.0.0.1/\x00"),
+            *("http://127.0.0.1/\ud800", f"http://127.0.0.1/{'a' * 70_000}", "http://a b/v1"),
+        )
+    },
+    "a password in what is no address": ({"url": f"http://me:{SECRET}@[::1"}, r"judge\.url holds a name or password"),
     "a relative socket": ({"url": "unix:judge.sock"}, r"judge\.url is .*absolute path"),
     "thoughts of a length": ({"thinking": "on", "thinking_tokens": 9}, r"judge\.thinking_tokens"),
     "thoughts with markers": ({"thinking": "on", "thinking_markers": ("<a>", "</a>")}, r"judge\.thinking_markers"),

@@ -1,9 +1,11 @@
 """A GGUF file as judge.model: the model that it was made from, and refused where transformers would read another."""
 
+import os
 import shutil
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,15 @@ import numpy as np
 import pytest
 import tiny_models
 from gguf import GGUFWriter
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import JudgeConfig, choose_engine, load_config
+from rag_evaluator.files.gguf import gguf_of, read_header
 from rag_evaluator.judge import LazyJudge, VllmEngine
+from rag_evaluator.judge.engines.transformers.gguf import check_gguf
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]
@@ -22,8 +29,15 @@ LLAMA_3 = {
     **{"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
     "original_max_position_embeddings": 64,
 }
+ONES = np.ones(8, np.float32)
 PROMPT = "Is it useful? " * 30
 OPTIONS = ['{"verdict": 0}', '{"verdict": 1}', '{"no": 1}']
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    return write_gguf(tiny_models.make("llama", folder / "model"), folder / "whole.gguf")
 
 
 @pytest.fixture
@@ -33,11 +47,29 @@ def gguf(model_folder: ModelFolder, tmp_path: Path) -> Path:
     return write_gguf(model_folder("llama"), tmp_path / "only" / "tiny.gguf")
 
 
-def header(path: Path, architecture: str = "llama", tensor: str = "output_norm.weight", **settings: float) -> Path:
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+
+
+def text(letters: str) -> bytes:
+    return struct.pack("<Q", len(letters)) + letters.encode()
+
+
+def settings(only: bytes) -> bytes:
+    """A file with one setting and no tensor."""
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + only
+
+
+def header(
+    path: Path,
+    architecture: str = "llama",
+    tensor: str = "output_norm.weight",
+    weights: Any = ONES,
+    **settings: float,
+) -> Path:
     writer = GGUFWriter(path, architecture)
     for name, value in settings.items():
         (writer.add_uint16 if isinstance(value, int) else writer.add_float32)(name.replace("__", "."), value)
-    writer.add_tensor(tensor, np.ones(8, np.float32))
+    writer.add_tensor(tensor, weights)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -101,7 +133,24 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 62) + b"abc"),
         r"header of .*m\.gguf cannot be re",
     ),
-    "a pointer of Git LFS": (lambda path: path.write_bytes(b"version https"), r"m\.gguf is no GGUF file.*b'vers'"),
+    "a pointer of Git LFS": (lambda path: path.write_bytes(POINTER), r"m\.gguf is a pointer of Git LFS.*git lfs pull"),
+    "another file": (lambda path: path.write_bytes(b"version https"), r"m\.gguf is no GGUF file.*b'vers'"),
+    "an alignment of nothing": (
+        lambda path: path.write_bytes(settings(text("general.alignment") + struct.pack("<II", 4, 0)) + bytes(64)),
+        r"header of .*m\.gguf cannot be read \(ValueError\('general\.alignment 0",
+    ),
+    "lists of lists": (
+        lambda path: path.write_bytes(settings(text("a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 5000)),
+        r"header of .*m\.gguf cannot be re",
+    ),
+    "an end that is cut": (
+        lambda path: path.write_bytes(header(path).read_bytes()[:-16]),
+        r"m\.gguf is not complete: the end of output_norm\.weight is missing",
+    ),
+    "space that was never filled": (
+        lambda path: header(path, tensor="output.weight", weights=np.zeros((4, 32), np.float32)),
+        r"m\.gguf is not complete: output\.weight has zeros only",
+    ),
     "nothing": (lambda path: None, r"no such file: .*m\.gguf"),
 }
 
@@ -118,6 +167,48 @@ def test_a_file_that_cannot_judge_is_refused_before_it_is_loaded(
 ) -> None:
     write(tmp_path / "m.gguf")
     assert_refused(tmp_path / "m.gguf", told)
+
+
+DAMAGES = st.tuples(st.integers(0, 20_000), st.binary(max_size=12), st.booleans())
+
+
+@settings_of_hypothesis(max_examples=150, deadline=None)
+@given(damages=st.lists(DAMAGES, min_size=1, max_size=4))
+def test_a_damaged_file_is_read_or_refused(damages: list[tuple[int, bytes, bool]], whole: Path) -> None:
+    """Bytes are exchanged, or the rest of the file is cut off."""
+    data = whole.read_bytes()
+    for place, change, cuts in damages:
+        data = data[:place] + change + (b"" if cuts else data[place + len(change) :])
+    damaged = whole.with_name("damaged.gguf")
+    damaged.write_bytes(data)
+    with suppress(ModelError):
+        check_gguf(damaged)
+
+
+@pytest.mark.parametrize("count", [2**20, 2**40, 2**64 - 1])
+@pytest.mark.parametrize("kind", [1, 8, 9])
+def test_a_count_that_is_damaged_takes_neither_time_nor_memory(kind: int, count: int, tmp_path: Path) -> None:
+    """In a file of 4 GB that takes no space on the disk: all that follows reads as empty texts."""
+    path = tmp_path / "m.gguf"
+    path.write_bytes(settings(text("a") + struct.pack("<IIQ", 9, kind, count)))
+    os.truncate(path, 1 << 32)
+    with suppress(ModelError):
+        read_header(path)
+
+
+def test_upper_case_is_found_as_a_file_and_in_a_folder(gguf: Path) -> None:
+    upper = gguf.rename(gguf.with_name("TINY.GGUF"))
+    assert gguf_of(upper) == gguf_of(upper.parent) == upper
+
+
+@pytest.mark.parametrize("damage", [POINTER, b"\xff" * 64, b"\x08\0\0\0\0\0\0\0[[[[[[[[", b"", None])
+def test_safetensors_that_hold_no_weights_are_refused_before_they_are_loaded(
+    damage: bytes | None, model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(model_folder("llama"), tmp_path / "folder"))
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100] if damage is None else damage)
+    assert_refused(folder, r"model\.safetensors is (a pointer of Git LFS|damaged or not complete)")
 
 
 def test_of_several_files_in_a_folder_one_must_be_named(gguf: Path) -> None:

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.offline import refuse_service
@@ -21,7 +21,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten
+from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten, unique_keys
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.event_loop import MODELS, run
@@ -165,7 +165,8 @@ class RagasJudge(WithoutTokens):
         self.capabilities = Capabilities(IN_FLIGHT, getattr(llm, "greedy", None), hasattr(llm, "achoose"))
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        return Opinion(await self.llm.agenerate(prompt, response_model))
+        answer = await self.llm.agenerate(prompt, response_model)
+        return Opinion(on_scale(answer, response_model, getattr(prompt, "data", None)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         shares: Mapping[str, float] = await self.llm.achoose(prompt, options)
@@ -197,9 +198,7 @@ class LangchainJudge(WithoutTokens):
                     reply = structured["parsed"] or _text_of(structured["raw"])
             if reply is None:
                 reply = _text_of(await self.llm.ainvoke(str(prompt)))
-        value = _last_object(reply) if isinstance(reply, str) else reply
-        if value is None:
-            raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+        value = _answer(reply, prompt, response_model) if isinstance(reply, str) else reply
         return Opinion(on_scale(value, response_model, getattr(prompt, "data", None)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
@@ -222,18 +221,44 @@ def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
 
 
-def _last_object(text: str) -> Any:
-    """The last JSON object in a text, thoughts left out; None where there is none. Any: JSON."""
+def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
+    """The first JSON object of a text that fits, else the last one; the prompt and thoughts are left out. Any: JSON.
+
+    Raises `JudgementError` where there is none.
+    """
+    text = reply.rpartition(prompt)[2] if prompt else reply  # pipelines may repeat their prompt
     for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
-    decoder, place, last = json.JSONDecoder(strict=False), text.find("{"), None
+    values = list(_objects(text, unique_keys))
+    if shown := list(_objects(prompt)):  # a prompt ends with its input; its spaces may come back otherwise
+        values = values[max((place for place, value in enumerate(values, 1) if _same(value, shown[-1])), default=0) :]
+    if not values:
+        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+    return next((value for value in values if _is(value, response_model)), values[-1])
+
+
+def _objects(text: str, made: Callable[[list[tuple[str, Any]]], Any] = dict) -> Iterator[Any]:
+    """The JSON objects in a text, in order. Any: JSON."""
+    decoder, place = json.JSONDecoder(strict=False, object_pairs_hook=made), text.find("{")
     while place >= 0:
         try:
-            last, place = decoder.raw_decode(text, place)
+            value, place = decoder.raw_decode(text, place)
+            yield value
         except (ValueError, RecursionError):
             place += 1
         place = text.find("{", place)
-    return last
+
+
+def _same(value: Any, other: Any) -> bool:
+    return "".join(json.dumps(value).split()) == "".join(json.dumps(other).split())
+
+
+def _is(value: Any, response_model: type[BaseModel]) -> bool:
+    try:
+        response_model.model_validate(value)
+    except ValidationError:
+        return False
+    return True
 
 
 LLM = InstructorBaseRagasLLM

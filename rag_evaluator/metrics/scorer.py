@@ -24,10 +24,12 @@ from rag_evaluator.judge.protocol import (
     labels_of,
     shares_of,
 )
+from rag_evaluator.metrics.asked import as_asked, not_asked
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.work_checks import check_work
 from rag_evaluator.models.hub import in_one_line
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.results.flags import REASONS, UNASKED
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -69,6 +71,9 @@ class Recorder(InstructorBaseRagasLLM):
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
+        answer = as_asked(prompt, opinion.answer)
+        if answer is not opinion.answer:
+            opinion = replace(opinion, answer=answer, confidence=())  # whose order may be another
         self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
         self.answers.append((prompt, opinion.answer))
@@ -225,7 +230,10 @@ class Scorer:
             if recorder.lost is not None:
                 raise recorder.lost
             flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
-            if forbidden and not score.missing:
+            if unasked := [text for question in recorder.answers for text in not_asked(*question)]:
+                flags[UNASKED] = list(dict.fromkeys(unasked))
+                forbidden = forbidden or REASONS[UNASKED]
+            if forbidden and not recorder.failed:  # ragas fails where verdicts are too few
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -224,41 +225,26 @@ def _text_of(reply: Any) -> str:
 def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
     """The first JSON object of a text that fits, else the last one; the prompt and thoughts are left out. Any: JSON.
 
-    Raises `JudgementError` where there is none.
+    Raises `JudgementError` where there is none, and for one that has a key twice.
     """
-    text = reply.rpartition(prompt)[2] if prompt else reply  # pipelines may repeat their prompt
+    echo = r"\s*".join(map(re.escape, prompt.split())) or "\0"  # pipelines may repeat their prompt, with other spaces
+    text, values = re.split(echo, reply)[-1], []
     for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
-    values = list(_objects(text, unique_keys))
-    if shown := list(_objects(prompt)):  # a prompt ends with its input; its spaces may come back otherwise
-        values = values[max((place for place, value in enumerate(values, 1) if _same(value, shown[-1])), default=0) :]
-    if not values:
-        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
-    return next((value for value in values if _is(value, response_model)), values[-1])
-
-
-def _objects(text: str, made: Callable[[list[tuple[str, Any]]], Any] = dict) -> Iterator[Any]:
-    """The JSON objects in a text, in order. Any: JSON."""
-    decoder, place = json.JSONDecoder(strict=False, object_pairs_hook=made), text.find("{")
+    decoder, place = json.JSONDecoder(strict=False, object_pairs_hook=unique_keys), text.find("{")
     while place >= 0:
         try:
             value, place = decoder.raw_decode(text, place)
-            yield value
-        except (ValueError, RecursionError):
+            values.append(value)
+            return response_model.model_validate(value)
+        except RecursionError:
             place += 1
+        except ValueError as error:
+            place += not isinstance(error, ValidationError)  # else it is after the object
         place = text.find("{", place)
-
-
-def _same(value: Any, other: Any) -> bool:
-    return "".join(json.dumps(value).split()) == "".join(json.dumps(other).split())
-
-
-def _is(value: Any, response_model: type[BaseModel]) -> bool:
-    try:
-        response_model.model_validate(value)
-    except ValidationError:
-        return False
-    return True
+    if not values:
+        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+    return values[-1]
 
 
 LLM = InstructorBaseRagasLLM

@@ -24,9 +24,8 @@ from rag_evaluator.judge.protocol import (
     labels_of,
     shares_of,
 )
-from rag_evaluator.metrics.asked import as_asked, not_asked
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.work_checks import check_work
+from rag_evaluator.metrics.work_checks import as_asked, check_work
 from rag_evaluator.models.hub import in_one_line
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results.flags import REASONS, UNASKED
@@ -56,6 +55,7 @@ class Recorder(InstructorBaseRagasLLM):
         failed: questions that got no answer, with the message; one that is answered when asked again is taken out.
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
         answers: prompt and answer of each question that got one, in the order of asking.
+        unasked: see `as_asked`.
     """
 
     is_async = True  # prompts of users' own ragas metrics look at it
@@ -67,12 +67,14 @@ class Recorder(InstructorBaseRagasLLM):
         self.lost: JudgeLostError | None = None
         self.failed: dict[str, str] = {}
         self.answers: list[tuple[str, BaseModel]] = []
+        self.unasked: list[str] = []
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
-        answer = as_asked(prompt, opinion.answer)
-        if answer is not opinion.answer:
+        answer, unasked = as_asked(prompt, opinion.answer)
+        self.unasked += unasked
+        if answer != opinion.answer:
             opinion = replace(opinion, answer=answer, confidence=())  # whose order may be another
         self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
@@ -230,8 +232,8 @@ class Scorer:
             if recorder.lost is not None:
                 raise recorder.lost
             flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
-            if unasked := [text for question in recorder.answers for text in not_asked(*question)]:
-                flags[UNASKED] = list(dict.fromkeys(unasked))
+            if recorder.unasked:
+                flags[UNASKED] = list(dict.fromkeys(recorder.unasked))
                 forbidden = forbidden or REASONS[UNASKED]
             if forbidden and not recorder.failed:  # ragas fails where verdicts are too few
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)

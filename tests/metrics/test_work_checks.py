@@ -99,14 +99,6 @@ def test_verdicts_belong_to_the_statements_that_were_asked(texts: list[str], giv
     assert (score.value, "unasked" in score.flags) == (0.75, False)
 
 
-def test_one_verdict_is_enough_for_a_statement_that_was_asked_twice() -> None:
-    script = {
-        **faithfulness([OWN, OWN, ASKED[1]]),
-        "NLIStatementOutput": {"statements": verdicts([OWN, ASKED[1]], [0, 1])},
-    }
-    assert evaluate("faithfulness", script).scores["faithfulness"][0].value == pytest.approx(1 / 3)
-
-
 def classified(**lists: list[str]) -> Answers:
     said = {name: [{"statement": text, "reason": "r"} for text in texts] for name, texts in lists.items()}
     return {"StatementGeneratorOutput": {"statements": [*ASKED[:2]]}, "ClassificationWithReason": said}

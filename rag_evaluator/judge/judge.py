@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.offline import refuse_service
@@ -21,7 +22,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten
+from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten, unique_keys
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.event_loop import MODELS, run
@@ -165,7 +166,8 @@ class RagasJudge(WithoutTokens):
         self.capabilities = Capabilities(IN_FLIGHT, getattr(llm, "greedy", None), hasattr(llm, "achoose"))
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        return Opinion(await self.llm.agenerate(prompt, response_model))
+        answer = await self.llm.agenerate(prompt, response_model)
+        return Opinion(on_scale(answer, response_model, getattr(prompt, "data", None)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         shares: Mapping[str, float] = await self.llm.achoose(prompt, options)
@@ -197,9 +199,7 @@ class LangchainJudge(WithoutTokens):
                     reply = structured["parsed"] or _text_of(structured["raw"])
             if reply is None:
                 reply = _text_of(await self.llm.ainvoke(str(prompt)))
-        value = _last_object(reply) if isinstance(reply, str) else reply
-        if value is None:
-            raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+        value = _answer(reply, prompt, response_model) if isinstance(reply, str) else reply
         return Opinion(on_scale(value, response_model, getattr(prompt, "data", None)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
@@ -222,18 +222,29 @@ def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
 
 
-def _last_object(text: str) -> Any:
-    """The last JSON object in a text, thoughts left out; None where there is none. Any: JSON."""
+def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
+    """The first JSON object of a text that fits, else the last one; the prompt and thoughts are left out. Any: JSON.
+
+    Raises `JudgementError` where there is none, and for one that has a key twice.
+    """
+    echo = r"\s*".join(map(re.escape, prompt.split())) or "\0"  # pipelines may repeat their prompt, with other spaces
+    text, values = re.split(echo, reply)[-1], []
     for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
-    decoder, place, last = json.JSONDecoder(strict=False), text.find("{"), None
+    decoder, place = json.JSONDecoder(strict=False, object_pairs_hook=unique_keys), text.find("{")
     while place >= 0:
         try:
-            last, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
+            value, place = decoder.raw_decode(text, place)
+            values.append(value)
+            return response_model.model_validate(value)
+        except RecursionError:
             place += 1
+        except ValueError as error:
+            place += not isinstance(error, ValidationError)  # else it is after the object
         place = text.find("{", place)
-    return last
+    if not values:
+        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+    return values[-1]
 
 
 LLM = InstructorBaseRagasLLM

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.schema import on_scale
+from rag_evaluator.judge.grammar.schema import on_scale, unique_keys
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 KEPT = 1024  # prompts
@@ -54,7 +54,7 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         if isinstance(line, BaseModel):
             line = line.model_dump()
         try:
-            value = json.loads(line) if isinstance(line, str) else dict(line)
+            value = json.loads(line, object_pairs_hook=unique_keys) if isinstance(line, str) else dict(line)
         except ValueError as error:
             raise JudgementError(f"the script's answer {line!r:.80} is no JSON: {error}") from error
         return on_scale(value, response_model, getattr(prompt, "data", None))

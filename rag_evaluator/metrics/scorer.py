@@ -25,10 +25,10 @@ from rag_evaluator.judge.protocol import (
     shares_of,
 )
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.work_checks import check_work, texts_in
+from rag_evaluator.metrics.work_checks import as_asked, check_work, texts_in
 from rag_evaluator.models.hub import in_one_line
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
-from rag_evaluator.results.flags import CUT
+from rag_evaluator.results.flags import CUT, REASONS, UNASKED
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -56,6 +56,7 @@ class Recorder(InstructorBaseRagasLLM):
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
         answers: prompt and answer of each question that got one, in the order of asking.
         cut: the last text of each list that reached its limit.
+        unasked: see `as_asked`.
     """
 
     is_async = True  # prompts of users' own ragas metrics look at it
@@ -68,10 +69,15 @@ class Recorder(InstructorBaseRagasLLM):
         self.failed: dict[str, str] = {}
         self.answers: list[tuple[str, BaseModel]] = []
         self.cut: list[str] = []
+        self.unasked: list[str] = []
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
+        answer, unasked = as_asked(prompt, opinion.answer)
+        self.unasked += unasked
+        if answer != opinion.answer:
+            opinion = replace(opinion, answer=answer, confidence=())  # whose order may be another
         self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
         self.answers.append((prompt, opinion.answer))
@@ -231,7 +237,10 @@ class Scorer:
                 raise recorder.lost
             flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
             flags |= {CUT: recorder.cut} if recorder.cut else {}
-            if forbidden and not score.missing:
+            if recorder.unasked:
+                flags[UNASKED] = list(dict.fromkeys(recorder.unasked))
+                forbidden = forbidden or REASONS[UNASKED]
+            if forbidden and not recorder.failed:  # ragas fails where verdicts are too few
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):

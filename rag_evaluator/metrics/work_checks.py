@@ -312,6 +312,66 @@ def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[Iterable[t
         yield [*((text, "FN") for text in lists["FN"]), *((text, "in both") for text in left)]
 
 
+ASKED: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "NLIStatementOutput": {"statements": ["statements"]},
+    "StatementFaithfulnessOutput": {"statements": ["statements"]},
+    "ContextRecallOutput": {"sentences": ["classifications"]},
+    "ClassificationWithReason": {"answer": ["TP", "FP"], "ground_truth": ["FN"]},
+}
+"""Response model of ragas -> the field of the input that is judged text by text -> the lists of what was judged."""
+EDGES = re.compile("^[\"'“„«‘]*(?:(?:\\(?\\d+[.)]|[-*•]) )?[\"'“„«‘]*|[\"'”“»’.。]*$")
+"""What a list or a quotation adds to a text."""
+
+
+def as_asked(prompt: str, answer: BaseModel) -> tuple[BaseModel, list[str]]:
+    """The answer with the statements that were asked, in their order; and the texts that prevent it.
+
+    These were judged and not asked, or asked and not judged. A judge is not shown the sentences of a reference, and may
+    divide it otherwise, but leave out nothing. Any ground truth may be left out.
+    """
+    data, lists, wrong = getattr(prompt, "data", None), dict[str, list[Any]](), list[str]()  # Any: objects of ragas
+    for source, names in ASKED.get(type(answer).__name__, {}).items():
+        items = [(name, item) for name in names for item in getattr(answer, name)]
+        judged, asked = [item.statement for _, item in items], getattr(data, source, None)
+        if asked is None or asked == judged:
+            continue
+        places = _places(judged, asked)
+        for name in names:
+            numbers = [number for number in sorted(places, key=places.__getitem__) if items[number][0] == name]
+            lists[name] = [items[n][1].model_copy(update={"statement": asked[places[n]]}) for n in numbers]
+        others = [text for number, text in enumerate(judged) if number not in places]
+        left = [text for place, text in enumerate(asked) if place not in places.values() and source != "ground_truth"]
+        if source == "sentences" and others + left:
+            about = COUNTED["ContextRecallOutput"]
+            others = [text for text in judged if _is_foreign(text, about, _Joined(asked))]
+            left = [text for text in asked if _is_foreign(text, about, _Joined(judged))]
+            lists = {}
+        wrong += others + left
+    return answer if wrong else answer.model_copy(update=lists), wrong
+
+
+def _places(judged: Sequence[str], asked: Sequence[str]) -> dict[int, int]:
+    """The number of a text that was judged -> the place of the statement that it is, the most alike first."""
+    pairs = [
+        (-_alike(text, asked[place]), number, place)
+        for number, text in enumerate(judged)
+        for place in range(len(asked))
+    ]
+    places: dict[int, int] = {}
+    for unlike, number, place in sorted(pairs):
+        if -unlike >= LEAST_OWN and number not in places and place not in places.values():
+            places[number] = place
+    return places
+
+
+def _alike(text: str, other: str) -> float:
+    """The share of n-grams that two texts have in common, and 2 for equal texts."""
+    if len({EDGES.sub("", " ".join(unicodedata.normalize("NFKC", t).casefold().split())) for t in (text, other)}) == 1:
+        return 2
+    first, second = (set(grams(plain, sizes(plain).own)) for plain in map(normalised, (text, other)))
+    return 2 * len(first & second) / (len(first) + len(second))
+
+
 def texts_in(value: Any) -> Iterator[str]:
     """All texts in a value as JSON has it, the keys of objects left out."""
     if isinstance(value, str):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rag_evaluator.results.overview import Figures, counted
 
+UNASKED = "unasked"
 FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
 FRAGMENT, CUT = "fragment", "cut"
@@ -17,6 +18,7 @@ REASONS: Mapping[str, str] = {
     COPIED: "the judge repeats the example of its prompt",
     FOREIGN: "the judge wrote nothing about this row",
     CONTRADICTORY: "the judge gave the same statement both verdicts",
+    UNASKED: "the judge gave verdicts on other statements than it was asked",
 }
 """Flag -> why a score with it is missing; of `foreign` only where it holds for all texts of an answer."""
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
@@ -35,12 +37,13 @@ RULES = (
     "any two thirds of a word. "
     "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. Equal "
     "texts have the same signs but for case, spaces, a last full stop and the vowel signs of Arabic, Hebrew, Syriac. "
+    "unasked: a verdict is about another text than was asked, or a text has none. "
     f"incomplete: the texts have less than {LEAST_COVERED:.0%} of the 4-grams (2-grams) of the text that they divide. "
     "fragment: the text has no end of a sentence, and its last words stand in a sentence of the divided text that goes "
     "on after them. cut: the list of texts reached its limit, and its last whole text ends in the last tenth of the "
     "divided text. "
-    "A score is missing if a text is copied, all texts of an answer are foreign, or equal ones have different "
-    "verdicts.",
+    "A score is missing if a text is copied, all texts of an answer are foreign, equal ones have different "
+    "verdicts, or one is unasked.",
     "no figure: fewer than half of the rows that have the columns have a score.",
 )
 

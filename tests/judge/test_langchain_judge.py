@@ -117,10 +117,30 @@ def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: Rows
         '<think>{"rating": 0}</think>{"rating": 2}',
         'so {"rating": 0}?[/THINK]{"rating": 2}',
         'In the form {"rating": ...}: {"rating": 2}',
+        '{"rating": 2} For example: {"rating": 0}',
+        '{"score": 0} as {"rating": 2}',
     ],
 )
-def test_the_last_object_after_the_thoughts_is_the_answer(text: str, rows: Rows) -> None:
+def test_the_first_object_after_the_thoughts_that_fits_is_the_answer(text: str, rows: Rows) -> None:
     assert score_of(TextModel(text=text), rows).value == 1.0
+
+
+class EchoModel(TextModel):
+    """One that returns prompt and answer, as pipelines of transformers do, perhaps with other spaces."""
+
+    spaces: bool = False
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **settings: Any) -> ChatResult:
+        prompt = str(messages[0].content)
+        shown = f"<s> {' '.join(prompt.split())}" if self.spaces else prompt
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(shown + self.text))])
+
+
+@pytest.mark.parametrize("spaces", [False, True])
+@pytest.mark.parametrize("text", ['{"rating": 2}', '{"rating": 2}\n\nExample: {"rating": 0}'])
+def test_a_prompt_that_comes_back_with_the_answer_is_no_answer(text: str, spaces: bool, rows: Rows) -> None:
+    assert score_of(EchoModel(text=text, spaces=spaces), rows).value == 1.0
+    assert "holds no JSON" in score_of(EchoModel(text="I cannot say.", spaces=spaces), rows).reason
 
 
 WRONG = {
@@ -131,6 +151,9 @@ WRONG = {
     "down": (TextModel(fails=True), "ConnectionError: server down"),
     "off the scale": (WrongModel(), "rating is 9: expected 0 or 1 or 2"),
     "off the scale in a text": (FakeListLLM(responses=['{"rating": 7}']), "rating is 7: expected 0 or 1 or 2"),
+    "a key twice": (TextModel(text='{"rating": 2, "rating": 0}'), "the answer has the key 'rating' twice"),
+    "a key twice before an example": (TextModel(text='{"rating": 2, "rating": 0} {"rating": 1}'), "'rating' twice"),
+    "off the scale before an example": (TextModel(text='{"rating": 7} {"rating": 1}'), "rating is 7: expected 0 or 1"),
     "neither way": (RefusingModel(text="no"), "the judge's answer holds no JSON: 'no'"),
 }
 

@@ -37,8 +37,31 @@ def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, 
     schema = tighten(response_model)
     if numbers := _rubrics_given(prompt):
         schema["properties"]["score"] = {"enum": numbers}
-    answer: dict[str, Any] = _fill(schema, _Texts(prompt), prompt)
+    rng = _Texts(prompt)
+    answer: dict[str, Any] = _fill(schema, rng, prompt)
+    if "TP" in answer:
+        return _classified(prompt, rng)
+    for item, statement in zip(answer.get("statements", ()), _shown(prompt).get("statements", ()), strict=False):
+        item["statement"] = statement  # as it was asked
     return answer
+
+
+def _classified(prompt: str, rng: random.Random) -> dict[str, Any]:
+    """Each statement of the answer as TP or FP, some of the ground truth as FN."""
+    lists: dict[str, Any] = {"TP": [], "FP": [], "FN": []}
+    for names, source in ((("TP", "FP"), "answer"), (("FN", ""), "ground_truth")):
+        for statement in _shown(prompt)[source]:
+            lists.get(rng.choice(names), []).append({"statement": statement, "reason": "r"})
+    return lists
+
+
+def _shown(prompt: str) -> dict[str, Any]:
+    """The input of a prompt."""
+    try:
+        shown: dict[str, Any] = json.JSONDecoder().raw_decode(prompt.rpartition("input: ")[2])[0]
+    except ValueError:
+        return {}
+    return shown
 
 
 class _Texts(random.Random):

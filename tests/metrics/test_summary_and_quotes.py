@@ -40,6 +40,11 @@ def test_a_summary_scores_the_share_of_questions_that_it_answers() -> None:
         ((["Ada"], [], ["1"]), "the judge asked no question about the reference contexts", True),
         ((["Ada"], ["a?"], []), "the judge gave 0 answers to 1 questions", False),
         ((["Ada"], ["a?", "b?"], ["1"]), "the judge gave 1 answers to 2 questions", False),
+        (
+            (["Ada"], ["a?"], ["yes"]),
+            "the AnswersGenerated is off its scale: answers[] is 'yes': expected '0' or '1'",
+            False,
+        ),
     ],
 )
 def test_a_summary_without_questions_or_answers_is_no_score(said: Any, reason: str, lasting: bool) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
+from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, gate
 from rag_evaluator.metrics import OPTIONAL, as_whole
@@ -74,6 +75,73 @@ def test_flags_and_scores_of_what_a_judge_wrote(
     [score] = evaluate(metric, answers).scores[metric]
     assert sorted(score.flags) == flags
     assert (score.reason, score.missing) == (reason, reason is not None)
+
+
+ASKED = [OWN, "Later he moved to the city of Om.", "It is 15 degrees in Tesk.", "It is 5 degrees in Tesk."]
+SAID = [1, 1, 0, 1]
+JOHN = ["John is majoring in Biology.", "John is a dedicated student."]  # of the example of the prompt
+
+
+def verdicts(texts: Sequence[str], given: Sequence[int]) -> list[dict[str, Any]]:
+    return [{"statement": text, "reason": "r", "verdict": verdict} for text, verdict in zip(texts, given, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "given"),
+    [
+        (ASKED, SAID),
+        (ASKED[::-1], SAID[::-1]),
+        ([f"{number}. {text.upper()}" for number, text in enumerate(ASKED, 1)], SAID),
+        ([f' "{text.removesuffix(".")}"  ' for text in ASKED[::-1]], SAID[::-1]),
+        (["He was born in Tesk", "He later moved to Om", "15 degrees in Tesk", "5 degrees in Tesk"], SAID),
+    ],
+    ids=["equal", "in another order", "as a list", "as quotations", "in other words"],
+)
+def test_verdicts_belong_to_the_statements_that_were_asked(texts: list[str], given: list[int]) -> None:
+    script = {**faithfulness(ASKED), "NLIStatementOutput": {"statements": verdicts(texts, given)}}
+    [score] = evaluate("faithfulness", script).scores["faithfulness"]
+    said = score.judgements[-1]["response"]["statements"]
+    assert [(item["statement"], item["verdict"]) for item in said] == list(zip(ASKED, SAID, strict=True))
+    assert (score.value, "unasked" in score.flags) == (0.75, False)
+
+
+def classified(**lists: list[str]) -> Answers:
+    said = {name: [{"statement": text, "reason": "r"} for text in texts] for name, texts in lists.items()}
+    return {"StatementGeneratorOutput": {"statements": [*ASKED[:2]]}, "ClassificationWithReason": said}
+
+
+def recalled(*texts: str) -> Answers:
+    said = [{"statement": text, "reason": "r", "attributed": 1} for text in texts]
+    return {"ContextRecallOutput": {"classifications": said}}
+
+
+LONG = {**ROW, "reference": f"{ROW['response']} The town of Tesk has had a mill on the river since 1430."}
+
+
+@pytest.mark.parametrize(
+    ("metric", "script", "unasked"),
+    [
+        ("faithfulness", (ASKED[:2], JOHN), [*JOHN, *ASKED[:2]]),
+        ("faithfulness", (ASKED[:2], [OWN, JOHN[0]]), [JOHN[0], ASKED[1]]),
+        ("faithfulness", (ASKED[:2], [OWN]), [ASKED[1]]),
+        ("faithfulness", (ASKED[:2], [*ASKED[:2], JOHN[0]]), [JOHN[0]]),
+        ("faithfulness", (ASKED[:2], [""] * 2), ["", *ASKED[:2]]),
+        ("noise_sensitivity", (ASKED[:2], [OWN]), [ASKED[1]]),
+        ("answer_correctness", classified(TP=[OWN], FP=[], FN=[]), [ASKED[1]]),
+        ("answer_correctness", classified(TP=ASKED[:2], FP=[], FN=[JOHN[0]]), [JOHN[0]]),
+        ("answer_correctness", classified(TP=[OWN], FP=[ASKED[1].upper()], FN=[]), []),
+        ("context_recall", recalled(ROW["response"]), [LONG["reference"].rpartition("Om. ")[2]]),
+        ("context_recall", recalled(OWN, "He later moved to Om", "A mill has been on Tesk's river since 1430"), []),
+    ],
+)
+def test_a_verdict_on_what_was_not_asked_is_no_score(metric: str, script: Any, unasked: list[str]) -> None:
+    if isinstance(script, tuple):
+        said = {"statements": verdicts(script[1], [1] * len(script[1]))}
+        script = {**faithfulness(script[0]), "NLIStatementOutput": said, "StatementFaithfulnessOutput": said}
+    [score] = evaluate(metric, script, LONG).scores[metric]
+    assert score.flags.get("unasked", []) == unasked
+    why = "the judge gave verdicts on other statements than it was asked" if unasked else None
+    assert (score.reason, score.missing) == (why, bool(unasked))
 
 
 def test_a_row_about_the_example_of_the_prompt_is_no_copy() -> None:
@@ -297,3 +365,18 @@ def test_a_question_that_differs_from_the_example_by_its_name_is_no_copy(
     evaluator = RAGEvaluator({"metrics": ["answer_relevancy"], "language": language}, judge, Flat())
     [score] = evaluator.evaluate([{"user_input": user_input, "response": response}]).scores["answer_relevancy"]
     assert score.reason == (COPIED if is_copied else None)
+
+
+class Graded(InstructorBaseRagasLLM):
+    """A user's own ragas LLM, of whom nothing is known."""
+
+    def generate(self, prompt: str, response_model: type[Any]) -> Any:
+        return response_model(rating=7)
+
+    async def agenerate(self, prompt: str, response_model: type[Any]) -> Any:
+        return self.generate(prompt, response_model)
+
+
+def test_the_answers_of_a_ragas_llm_must_be_on_their_scale() -> None:
+    [score] = RAGEvaluator({"metrics": ["context_relevance"]}, Graded()).evaluate([ROW]).scores["context_relevance"]
+    assert "rating is 7: expected 0 or 1 or 2" in str(score.reason)

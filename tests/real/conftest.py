@@ -42,6 +42,13 @@ def gemma3() -> Path:
 
 
 @pytest.fixture(scope="session")
+def qwen() -> Path:
+    """Qwen2.5-Coder-0.5B-Instruct."""
+    (file,) = model("qwen-0.5b").glob("*.gguf")
+    return file
+
+
+@pytest.fixture(scope="session")
 def smollm2() -> RAGEvaluator:
     """SmolLM2-135M-Instruct, far too small to judge, and all-MiniLM-L6-v2."""
     (file,) = model("smollm2").glob("*.gguf")

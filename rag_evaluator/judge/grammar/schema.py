@@ -158,7 +158,7 @@ def _array_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
-SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
+SCALES: Mapping[tuple[str, str], tuple[int | str, ...]] = {
     ("StatementFaithfulnessAnswer", "verdict"): BINARY,
     ("ContextPrecisionOutput", "verdict"): BINARY,
     ("ContextRecallClassification", "attributed"): BINARY,
@@ -168,8 +168,12 @@ SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("AnswerAccuracyOutput", "rating"): (0, 2, 4),
     ("RubricScoreOutput", "score"): STARS,
     ("InstanceRubricScoreOutput", "score"): STARS,
+    ("AnswersGenerated", "answers"): ("0", "1"),
 }
-"""(response model of ragas, field) -> its values: ragas declares plain integers. Models of our own have a `Literal`."""
+"""(response model of ragas, field) -> its values, or those of its items: ragas declares plain integers and texts.
+
+Models of our own have a `Literal`.
+"""
 EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
     "ReferenceOutput": ("answerable", "answer"),
     "KnownOutput": ("known", "answer"),
@@ -213,6 +217,16 @@ def on_scale(value: Any, response_model: type[Answer], data: BaseModel | None = 
     return answer
 
 
+def unique_keys(pairs: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """The object of JSON that has these keys. Raises `JudgementError` for one that is there twice."""
+    members = dict[str, Value]()
+    for name, value in pairs:
+        if name in members:
+            raise JudgementError(f"the answer has the key {name!r:.60} twice, so it does not say which value it means")
+        members[name] = value
+    return members
+
+
 def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]:
     """What in an answer the schema would not allow, in words: `verdict is 7: expected 0 or 1`.
 
@@ -245,7 +259,8 @@ def _resolve(schema: Any, definitions: Mapping[str, Any], reason: Schema | None)
     resolved = {key: _resolve(value, definitions, reason) for key, value in schema.items() if key != "$defs"}
     for name, part in resolved.get("properties", {}).items():
         if scale := SCALES.get((resolved.get("title", ""), name)):
-            resolved["properties"][name] = {"enum": list(scale)}
+            values = {"enum": list(scale)}
+            resolved["properties"][name] = {**part, "items": values} if part.get("type") == "array" else values
         elif reason and name in REASONS and part.get("type") == "string":
             resolved["properties"][name] = reason
     return resolved

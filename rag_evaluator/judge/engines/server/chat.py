@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.engines.server.long_prompts import tokens_read
+from rag_evaluator.judge.grammar.schema import unique_keys
 
 SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
 VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation
@@ -98,9 +99,9 @@ def _nothing(choice: Mapping[str, Any], message: Mapping[str, Any], text: str, t
 
 
 def value_of(text: str) -> Any:
-    """Return the value of a whole answer. Raises `JudgementError` for what is no JSON or no text. Any: JSON."""
+    """Return the value of a whole answer. Raises `JudgementError` for no JSON, no text, a key twice. Any: JSON."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=unique_keys)
         json.dumps(value, ensure_ascii=False).encode()  # half of a character is no text
     except (ValueError, RecursionError) as error:
         raise JudgementError(

@@ -110,6 +110,13 @@ def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(
 IGNORING = ["The sky is blue.", '{"reason": "a"}', '{"reason": "a", "verdict": "1"}', '{"reason": 5, "verdict": 1}']
 
 
+def test_a_key_that_is_there_twice_is_no_judgement(fake: Fake) -> None:
+    judge = judge_of(fake)
+    fake.content = lambda body: '{"reason": "a", "verdict": 1, "verdict": 0}'
+    (error,) = ask(judge)
+    assert type(error) is JudgementError and "the answer has the key 'verdict' twice" in str(error)
+
+
 @pytest.mark.parametrize("finish", ["stop", "length"])
 @pytest.mark.parametrize("text", IGNORING)
 def test_a_server_that_ignores_the_schema_gives_no_judgement(text: str, finish: str, fake: Fake) -> None:

@@ -24,10 +24,11 @@ from rag_evaluator.results.aligned import (
     common_metrics,
     groups_of,
     keys_of,
+    lost_as_worst,
     paired,
     row_match,
 )
-from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
+from rag_evaluator.results.certificate import KeptLabels, doubts_of, kept_labels
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
@@ -112,6 +113,12 @@ def compare(
         )
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(pairs, rows, strict=True)]
 
+    def retested(other: Aligned, run: Aligned) -> list[MetricComparison]:
+        """A run against another one, where each score that it lost is the worst."""
+        shared = [metric for metric in metrics if metric in other.scores and metric in run.scores]
+        worst = [lost_as_worst(other, run, metric, scales[metric]).pair for metric in shared]
+        return compare_scores(worst, clusters, weights, level=level)
+
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
     warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
@@ -133,7 +140,7 @@ def compare(
         on=on,
         effect=effect,
         caveats=(
-            *(f"{run.name}: {doubt}" for run in runs for doubt in do_not_rely(run, metrics)),
+            *(f"{run.name}: {doubt}" for run in runs for doubt in doubts_of(run, metrics)),
             *dict.fromkeys(warnings),
             *clustered,
             *(f"{words}." for words in equal if words),
@@ -151,7 +158,7 @@ def compare(
         changed=changed,
         labels=labels,
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
-        decisions=tuple(decisions_of(names, lines, changed, meanings)),
+        decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, retested, on)),
     )
 
 

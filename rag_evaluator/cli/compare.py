@@ -90,7 +90,7 @@ def gate(options: argparse.Namespace) -> int:
         **_pairing(options),
     )
     if options.junit:
-        write_junit(verdicts, options.run.resolve().name, options.junit)
+        write_junit(verdicts, options.run.resolve().name, options.junit, options.fail_if_not_settled)
     code = OK if verdicts.passed else FAILED
     if code == OK and verdicts.not_settled and options.fail_if_not_settled:
         code = NOT_SETTLED

@@ -24,7 +24,6 @@ from rag_evaluator.results.aligned import (
     common_metrics,
     groups_of,
     keys_of,
-    lost_as_worst,
     paired,
     row_match,
 )
@@ -113,12 +112,6 @@ def compare(
         )
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(pairs, rows, strict=True)]
 
-    def retested(other: Aligned, run: Aligned) -> list[MetricComparison]:
-        """A run against another one, where each score that it lost is the worst."""
-        shared = [metric for metric in metrics if metric in other.scores and metric in run.scores]
-        worst = [lost_as_worst(other, run, metric, scales[metric]).pair for metric in shared]
-        return compare_scores(worst, clusters, weights, level=level)
-
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
     warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
@@ -158,7 +151,7 @@ def compare(
         changed=changed,
         labels=labels,
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
-        decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, retested, on)),
+        decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, on)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rag_evaluator.comparison.gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
@@ -18,13 +20,10 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import (
     Aligned,
-    LostScores,
     align,
     caveats,
     common_metrics,
-    counts,
     keys_of,
-    lost_as_worst,
     other_questions,
     partial_run,
     require_column,
@@ -34,11 +33,12 @@ from rag_evaluator.results.conclusion import judged_by, next_command, why_of
 from rag_evaluator.results.flags import remedy
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import counted
+from rag_evaluator.results.rows import APPLICABLE
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
-from rag_evaluator.statistics.paired import MetricComparison, compare_scores
+from rag_evaluator.statistics.paired import Floats, Paired, compare_scores
 from rag_evaluator.statistics.rules import MEAN, Rule, parse_rule
 
 LEVEL = 0.95
@@ -68,62 +68,88 @@ def _differences(
     if new := [metric for metric in run.scores if metric not in baseline.scores]:
         logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
     equal = repeated_rows(baseline.samples, keys_of(baseline.samples, cluster or on), f" of {baseline.name}")
-    other, matched = other_questions(a, b, on)
+    other, known = other_questions(a, b, on)
     fault = (
-        f"{other} of {matched} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
+        f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
         "same rows. Choose another column with --on (on= in Python)"
     )
 
-    lost = {metric: lost_as_worst(a, b, metric, scales[metric]) for metric in a.scores if metric in b.scores}
-    lines = compare_scores([each.pair for each in lost.values()], labels, weights, level=LEVEL)
-    measured = {}
-    for metric in a.scores:
-        absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
-        measured[metric] = Measured(scales[metric], difference_interval([], scales[metric], LEVEL), 0.0, fault=absent)
-    for line in lines:
-        known = _difference(a, b, lost[line.metric], line)
-        notes = (*known.notes, *filter(None, [equal]))
-        measured[line.metric] = replace(known, notes=notes, fault=fault if other and other >= MOST * matched else None)
-    return measured
+    pairs: list[Paired] = []
+
+    def measured(metric: str) -> Measured:
+        if metric not in b.scores:
+            absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
+            return Measured(scales[metric], difference_interval([], scales[metric], LEVEL), 0.0, fault=absent)
+        pair, line = _difference(a, b, metric, scales[metric], labels, weights)
+        pairs.append(pair)
+        notes = (*line.notes, *filter(None, [equal]))
+        return replace(line, notes=notes, fault=fault if other and other >= MOST * known else None)
+
+    lines = {metric: measured(metric) for metric in a.scores}
+    tested = {line.metric: line.p_holm for line in compare_scores(pairs, labels, weights, level=LEVEL)}
+    return {metric: replace(line, p_holm=tested.get(metric)) for metric, line in lines.items()}
 
 
-def _difference(a: Aligned, b: Aligned, lost: LostScores, line: MetricComparison) -> Measured:
-    """A run minus its baseline, which are aligned with all keys of the baseline.
+def _difference(
+    a: Aligned, b: Aligned, metric: str, scale: Scale, labels: Sequence[str | None] | None, weights: Floats | None
+) -> tuple[Paired, Measured]:
+    """A run minus its baseline, which are aligned with all keys of the baseline; and the scores for the test.
 
-    Rows of the baseline without a key, and rows of the run that it does not have, count as not scored.
+    Rows that the run lost count as the worst score, in both; its rows with nothing to score do not count. Rows of the
+    baseline without a key, and rows of the run that it does not have, count as not scored.
     """
-    (rows_a, scored_a), (rows_b, scored_b) = (counts(side, line.metric) for side in (a, b))
-    absent = lost.lost + lost.inapplicable
-    gained = np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
-    neither = rows_a - lost.compared - absent - gained
+    (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
+    compared = np.minimum(scored_a, scored_b)
+    absent, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
+    neither = rows_a - compared - absent - gained
     beside = int(np.maximum(rows_b - scored_b - absent - neither, 0).sum())  # of these keys, and not scored
     without, unknown = (len(side.run.samples) - int(rows.sum()) for side, rows in ((a, rows_a), (b, rows_b)))
     further = unknown + beside
-    notes = []
-    if count := int(lost.lost.sum()):
-        what = f"{counted(count, 'row')} scored in the baseline and not in this run, counted as {lost.worst:g}"
-        why = f" ({why_of(lost.reasons)})" if lost.reasons else ""
-        notes.append(f"{what}{why}: {remedy(lost.reasons)}")
-    if count := int(lost.inapplicable.sum()):
-        notes.append(f"{counted(count, 'row')} scored in the baseline with nothing to score in this run, not counted")
+    inapplicable, reasons = _unscored(b, metric, absent)
+    lost = absent - inapplicable
+    worst = scale.low if scale.better == "higher" else scale.high
+    first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
+    total = np.nan_to_num(second) * scored_b + worst * lost
+    with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
+    difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
+    notes, advice = [], remedy(reasons)
+    if lost.any():
+        rows, why = counted(int(lost.sum()), "row"), f" ({why_of(reasons)})" if reasons else ""
+        notes.append(f"{rows} scored in the baseline and not in this run, counted as {worst:g}{why}: {advice}")
+    if inapplicable.any():
+        rows = counted(int(inapplicable.sum()), "row")
+        notes.append(f"{rows} scored in the baseline with nothing to score in this run, not counted")
     if without:
         notes.append(f"{without} rows of the baseline have no key")
     if further:
         notes.append(f"{further} rows of the run have no partner")
-    sides = (b, np.clip(b.scores[line.metric], line.scale.low, line.scale.high)), (a, lost.pair.a)
-    tied = ((side.run.name, tie_warning(x, line.scale, line.difference)) for side, x in sides)
+    tied = ((side.run.name, tie_warning(x, scale, difference)) for side, x in ((b, second), (a, first)))
     notes += [f"{name}: {words}" for name, words in tied if words is not None]
-    rows = len(a.run.samples) + further
-    compared = int(lost.compared.sum())
-    return Measured(
-        line.scale,
-        line.difference,
-        compared / rows,
-        tuple(notes),
-        p_holm=line.p_holm,
-        counts=f"{compared:,} of {counted(rows, 'row')} have a score in both runs",
-        remedy=remedy(lost.reasons),
-    )
+    both, of = int(compared.sum()), len(a.run.samples) + further
+    counts = f"{both:,} of {counted(of, 'row')} have a score in both runs"
+    line = Measured(scale, difference, both / of, tuple(notes), counts=counts, remedy=advice)
+    return Paired(metric, first, with_lost, scale), line
+
+
+def _unscored(side: Aligned, metric: str, absent: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
+    """Of rows without a score, by key, those with nothing to score; and why the others lack one, where that is kept."""
+    inapplicable, reasons, scores = np.zeros_like(absent), Counter[str](), side.run.scores[metric]
+    cells = {
+        (row, metric): at for at in np.flatnonzero(absent).tolist() for row in side.rows(at) if np.isnan(scores[row])
+    }
+    for cell, records in (side.run.records(cells) if cells else {}).items():
+        if any(record.get(APPLICABLE, True) for record in records):
+            reasons[str(records[0].get("reason"))] += 1
+        else:
+            inapplicable[cells[cell]] += 1
+    return np.minimum(inapplicable, absent), reasons
+
+
+def _counts(side: Aligned, metric: str) -> NDArray[np.int64]:
+    """Return by key how many rows a run has, and how many of them are scored. *Shape:* (2, keys)."""
+    is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
+    rows = [side.rows(place) for place in range(len(side.keys))]
+    return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
 
 
 @ACTIVITY.phase("checking rules")
@@ -145,8 +171,8 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run lost counts as the
-            worst score.
+        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run lost counts as
+            the worst score.
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails. What `not_settled` of
             the verdicts has is worse by its own interval, but not after the correction for all metrics.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
@@ -194,13 +220,14 @@ def gate(
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
     of_scores = list(dict.fromkeys(rule.metric for rule in parsed))
     folders = [each.folder for each in reversed(runs)]
-    of_baseline = [f"{each.name}: {doubt}" for each in runs[1:] for doubt in doubts_of(each, of_scores)]
+    doubts = doubts_of(scores, of_scores)
+    doubts += [f"{base.name}: {doubt}" for base in runs[1:] for doubt in doubts_of(base, of_scores)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
         check_rules(parsed, measured, differences, min_coverage),
         judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
-        [*doubts_of(scores, of_scores), *of_baseline],
+        doubts,
     )
 
 
@@ -247,20 +274,23 @@ MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and ot
 NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path) -> None:
-    """One test case per rule; `suite` names the run. Raises `ResultsError` if the file cannot be written."""
-    failures = sum(not verdict.passed for verdict in verdicts)
-    counts = {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
+def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path, strict: bool = False) -> None:
+    """One test case per rule; one that is not settled after correction is skipped, and if `strict` a failure.
+
+    `suite` names the run. Raises `ResultsError` if the file cannot be written.
+    """
+    kinds: dict[str, str] = {"passed": "system-out", UNCORRECTED: "failure" if strict else "skipped"}
+    found = [kinds.get(verdict.state, "failure") for verdict in verdicts]
+    counts = {"tests": str(len(verdicts)), "failures": str(found.count("failure")), "errors": "0"}
+    counts["skipped"] = str(found.count("skipped"))
     root = ElementTree.Element("testsuites", {"name": PROGRAM, **counts})
     cases = ElementTree.SubElement(root, "testsuite", {"name": _xml(suite), **counts})
-    for verdict in verdicts:
+    for verdict, kind in zip(verdicts, found, strict=True):
         case = ElementTree.SubElement(cases, "testcase", {"classname": _xml(suite), "name": _xml(str(verdict.rule))})
-        if verdict.state == UNCORRECTED:
-            ElementTree.SubElement(case, "skipped", {"message": _xml(verdict.reason)})
-        elif verdict.passed:
-            ElementTree.SubElement(case, "system-out").text = _xml(verdict.reason)
+        if kind == "system-out":
+            ElementTree.SubElement(case, kind).text = _xml(verdict.reason)
         else:
-            ElementTree.SubElement(case, "failure", {"message": _xml(verdict.reason)}).text = _xml(str(verdict))
+            ElementTree.SubElement(case, kind, {"message": _xml(verdict.reason)}).text = _xml(str(verdict))
     ElementTree.indent(root)
     write_whole(path, lambda to: ElementTree.ElementTree(root).write(to, encoding="utf-8", xml_declaration=True))
 

@@ -18,8 +18,8 @@ RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
     "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm) is below "
-    "0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out. A row that the run lost counts as "
-    "the worst score in both; one with nothing to score does not count.",
+    "0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out. A row that the run lost counts "
+    "as the worst score in both; one with nothing to score does not count.",
     "not settled after correction: the whole interval is worse, and p (Holm) is not below 0.1.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
 )
@@ -240,8 +240,8 @@ class GateVerdicts(WithOverview, list[Verdict]):
         """What more metrics cost, in a sentence."""
         tests = sum(verdict.rule.limit == "worse" and verdict.measured.p_holm is not None for verdict in self)
         return (
-            f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p must "
-            f"be below {2 * ONE_SIDED / tests:.2g}, where that of one metric alone must be below {2 * ONE_SIDED:g}."
+            f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p "
+            f"must be below {2 * ONE_SIDED / tests:.2g}, and that of a metric alone below {2 * ONE_SIDED:g}."
         )
 
     @property
@@ -252,7 +252,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
         below = [verdict for verdict in self if verdict.rule.limit == "worse" and verdict.is_broken]
         if not failed and self.not_settled:
             named = "; ".join(f"{verdict.rule.metric}: {verdict.figures}" for verdict in self.not_settled)
-            first = f"Passed, but {UNCORRECTED}: {named}{self.judge}."
+            first = f"{UNCORRECTED.capitalize()}: {named}{self.judge}."
         elif not failed:
             closest = min(self, key=lambda verdict: verdict.distance)
             which = f"all {rules}; the closest is " if len(self) > 1 else ""

@@ -7,7 +7,6 @@ have one. No figure depends on the order of rows.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,7 +21,6 @@ from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.overview import shortened
-from rag_evaluator.results.rows import APPLICABLE
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -110,68 +108,6 @@ def paired(a: Aligned, b: Aligned, metric: str, scale: Scale) -> Paired:
     """
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
     return Paired(metric, np.where(b.has_rows, first, np.nan), second, scale)
-
-
-@dataclass(frozen=True)
-class LostScores:
-    """A metric in two runs, where a row that the first scored and the second lost counts as the worst score.
-
-    A row that only the second scored has no difference, and none where there was nothing to score.
-
-    Attributes:
-        pair: the scores of both, by key.
-        compared, lost, inapplicable: rows by key: scored in both; lost by the second; with nothing to score there.
-        reasons: why lost rows have no score, and how often; nothing of those whose reason nobody has kept.
-        worst: the score that a lost row counts as.
-    """
-
-    pair: Paired
-    compared: NDArray[np.int64]
-    lost: NDArray[np.int64]
-    inapplicable: NDArray[np.int64]
-    reasons: Mapping[str, int]
-    worst: float
-
-
-def lost_as_worst(a: Aligned, b: Aligned, metric: str, scale: Scale) -> LostScores:
-    """Return the scores of both, see `LostScores`; `b` may have lost some. Raises `ResultsError`."""
-    (_, scored_a), (_, scored_b) = (counts(side, metric) for side in (a, b))
-    absent = np.maximum(scored_a - scored_b, 0)
-    inapplicable, reasons = np.zeros_like(absent), Counter[str]()
-    values = b.run.scores[metric]
-    cells = {
-        (row, metric): at for at in np.flatnonzero(absent).tolist() for row in b.rows(at) if math.isnan(values[row])
-    }
-    for cell, records in (b.run.records(cells) if cells else {}).items():
-        if any(record.get(APPLICABLE, True) for record in records):
-            reasons[str(records[0].get("reason"))] += 1
-        else:
-            inapplicable[cells[cell]] += 1
-    inapplicable = np.minimum(inapplicable, absent)
-    lost, worst = absent - inapplicable, scale.low if scale.better == "higher" else scale.high
-    first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-    total = np.nan_to_num(second) * scored_b + worst * lost
-    with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
-    pair = Paired(metric, first, with_lost, scale)
-    return LostScores(pair, np.minimum(scored_a, scored_b), lost, inapplicable, reasons, worst)
-
-
-def counts(side: Aligned, metric: str) -> NDArray[np.int64]:
-    """Return by key how many rows a run has, and how many of them are scored. *Shape:* (2, keys)."""
-    is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
-    rows = [side.rows(place) for place in range(len(side.keys))]
-    return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
-
-
-def unscored_share(a: Aligned, b: Aligned, metric: str) -> float:
-    """Return the share of the rows scored in `a` that have no score in `b`, [0, 1]; also for want of a partner."""
-    scored = absent = 0
-    of_a, of_b = (side.run.scores[metric] for side in (a, b))
-    for key, rows in a.places.items():
-        first = sum(not math.isnan(of_a[row]) for row in rows)
-        scored += first
-        absent += max(first - sum(not math.isnan(of_b[row]) for row in b.places.get(key, ())), 0)
-    return absent / max(scored, 1)
 
 
 def row_match(a: Aligned, b: Aligned) -> RowMatch:

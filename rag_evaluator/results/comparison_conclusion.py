@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows, unscored_share
+from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows
 from rag_evaluator.results.certificate import doubts_of, useful_metrics
 from rag_evaluator.results.changes import ChangedScore
-from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, word
+from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
@@ -91,9 +91,9 @@ DECISION_RULE = (
     "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none, by the "
     "scores and by people's labels. It names none where judge or other conditions differ, where more than "
     f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
-    f"{MANY_FLAGGED:.0%} of the rows or a certificate says worse than chance, and where the run lacks the score of "
-    f"more than {MOST_UNSCORED:.0%} of the rows that the other run scored, or would not be named if each score that it "
-    "lost were the worst. It names the rows whose scores fell, or rose, most."
+    f"{MANY_FLAGGED:.0%} of the rows or a certificate says worse than chance, and where the run has no score in more "
+    f"than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there its lead would "
+    "be gone. It names the rows whose scores fell, or rose, most."
 )
 
 
@@ -104,7 +104,6 @@ def decisions_of(
     changed: Sequence[ChangedScore],
     meanings: Mapping[str, str],
     labels: Sequence[LabelDifference],
-    retested: Callable[[Aligned, Aligned], Sequence[MetricComparison]],
     on: str,
 ) -> Iterator[Decision]:
     """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
@@ -114,7 +113,6 @@ def decisions_of(
     Args:
         lines, changed, labels: of all runs.
         meanings: metric -> what its score says, where that is known.
-        retested: compares a run with another one where each score that it lost is the worst.
         on: the column that rows are matched on.
     """
     names = folder_names([side.run.name for side in (first, *others)])
@@ -127,7 +125,7 @@ def decisions_of(
             [*_shown_as(kind, figures), *(f"{metric} by people's labels" for metric in _shown_as(kind, people))]
             for kind in ("better", "worse")
         )
-        named = None
+        named: str | None = None
         if not better and not worse:
             parts = ["Neither run is shown to be better."]
         elif whys := list(_objections(first, side, [line.metric for line in figures], on)):
@@ -135,13 +133,10 @@ def decisions_of(
         elif better and worse:
             parts = [f"Neither alone: {names[run]} is better in {listed(better)}, worse in {listed(worse)}."]
         else:
-            winner, other = (side, first) if better else (first, side)
-            is_by_labels = bool(_shown_as("better" if better else "worse", people))
-            why = _unscored(
-                names[winner.run.name], names[other.run.name], winner, other, figures, retested, is_by_labels
-            )
-            parts = [f"No run is named: {why}." if why else f"{names[winner.run.name]}."]
-            named = None if why else winner.run.name
+            named = run if better else first.run.name
+            parts = [f"{names[named]}."]
+            if why := next(_lacking(figures, row_match(first, side), bool(better)), ""):
+                parts, named = [f"No run is named: {names[named]} is better, but {why}."], None
         if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
             parts.append(f"Not settled: {listed(unsettled)}.")
         against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
@@ -169,26 +164,13 @@ def _objections(first: Aligned, second: Aligned, metrics: list[str], on: str) ->
         yield "the judge's work is doubtful"
 
 
-def _unscored(
-    winner: str,
-    other: str,
-    a: Aligned,
-    b: Aligned,
-    lines: Sequence[MetricComparison],
-    retested: Callable[[Aligned, Aligned], Sequence[MetricComparison]],
-    is_by_labels: bool,
-) -> str:
-    """Why the better run, `a`, is not named for the scores that it lacks and the other has; empty: it may be named."""
-    shares = {line.metric: unscored_share(b, a, line.metric) for line in lines}
-    if not any(shares.values()):
-        return ""
-    metric = max(shares, key=lambda name: shares[name])
-    if shares[metric] > MOST_UNSCORED:
-        return f"{winner} lacks {shares[metric]:.0%} of the scores of {metric} that {other} has"
-    again = retested(b, a)
-    if _shown_as("worse", again) or not (is_by_labels or _shown_as("better", again)):
-        return f"{winner} lost scores, and is not shown to be better if these are the worst"
-    return ""
+def _lacking(lines: Sequence[MetricComparison], match: RowMatch, is_second: bool) -> Iterator[str]:
+    """Why the better run is not named for want of scores that the other run has; `is_second`: it is not the first."""
+    for line in lines:
+        absent = line.only_a + match.unmatched_a if is_second else line.only_b + match.unmatched_b
+        both, lead = line.difference.n, abs(line.difference.mean or 0.0) / line.scale.width
+        if absent > MOST_UNSCORED * (both + absent) or (line.verdict == "shown" and absent >= lead * both):
+            yield f"it has no score of {line.metric} in {absent:,} of {counted(both + absent, 'row')} of the other run"
 
 
 def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:

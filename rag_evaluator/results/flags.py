@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rag_evaluator.dataset.sample import IN_ROW
 from rag_evaluator.results.overview import Figures, counted
 
 FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
@@ -17,9 +16,8 @@ REASONS: Mapping[str, str] = {
     CONTRADICTORY: "the judge gave the same statement both verdicts",
 }
 """Flag -> why a score with it is missing; of `foreign` only where it holds for all texts of an answer."""
-AGAIN = "run the command of the run again with --update, which asks again where an error cost the score"
-FILL = "give these rows what they lack, then run the command of the run with --update"
-LARGER = "take a larger judge: this one is not asked again with --update where its work was refused"
+AGAIN = "give these rows what they lack, and run the command of the run again with --update"
+LARGER = "take a larger judge, as --update asks nothing again where the judge's work was refused"
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
 MUCH = 0.1  # difference of two runs' shares of flagged rows above which a comparison says so
 SHOWN = 3  # reasons in a sentence
@@ -63,13 +61,8 @@ def advice(metric: str, row: Figures) -> str:
 
 
 def remedy(reasons: Iterable[str]) -> str:
-    """What to do about missing scores, with a verb: `--update` asks again only where something went wrong.
-
-    Args:
-        reasons: why they are missing; none where nobody has kept them.
-    """
-    of_work = set(REASONS.values())
-    kinds = [LARGER if reason in of_work else FILL if IN_ROW in reason else AGAIN for reason in reasons]
+    """What to do about missing scores; `reasons`: why they are missing, none where nobody has kept them."""
+    kinds = [LARGER if reason in REASONS.values() else AGAIN for reason in reasons]
     return "; ".join(dict.fromkeys(kinds or [AGAIN]))
 
 

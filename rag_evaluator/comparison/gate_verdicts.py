@@ -32,6 +32,7 @@ NEEDS = {
 State = Literal["passed", "failed", "not settled", "not settled after correction"]
 NOT_SETTLED: State = "not settled"
 UNCORRECTED: State = "not settled after correction"
+ENDS = {UNCORRECTED: f"; {UNCORRECTED}", NOT_SETTLED: "; not settled: the interval is on both sides of it"}
 
 
 @dataclass(frozen=True)
@@ -148,13 +149,9 @@ class Verdict:
     @property
     def settled(self) -> str:
         """What the interval settles, as the end of a sentence; empty where the rule is kept, or not about one."""
-        if self.state == UNCORRECTED:
-            return f"; {UNCORRECTED}"
-        if self.passed or not self._is_about_interval:
-            return ""
-        return (
-            "; the whole interval breaks it" if self.is_broken else "; not settled: the interval is on both sides of it"
-        )
+        if self.state in ENDS:
+            return ENDS[self.state]
+        return "" if self.passed or not self._is_about_interval else "; the whole interval breaks it"
 
     @property
     def reason(self) -> str:
@@ -238,7 +235,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
 
     def _cost(self) -> str:
         """What more metrics cost, in a sentence."""
-        tests = sum(verdict.rule.limit == "worse" and verdict.measured.p_holm is not None for verdict in self)
+        tests = sum(verdict.measured.p_holm is not None for verdict in self) or 1
         return (
             f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p "
             f"must be below {2 * ONE_SIDED / tests:.2g}, and that of a metric alone below {2 * ONE_SIDED:g}."

@@ -12,6 +12,7 @@ RagEvaluatorError
     ├── PromptTooLongError
     ├── BudgetError
     └── UndefinedScoreError
+        └── NotApplicableError
 """
 
 import difflib
@@ -72,6 +73,10 @@ class BudgetError(JudgementError):
 
 class UndefinedScoreError(JudgementError):
     """The metric is not defined for these texts; trying again would not change it."""
+
+
+class NotApplicableError(UndefinedScoreError):
+    """The texts hold nothing that the metric scores, as a refusal does not: no score was lost."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

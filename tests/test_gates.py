@@ -65,6 +65,11 @@ CUT = repeated([1.0, *[None] * 9] * N, 10)
 PARTED = repeated(good(), 2, part=["a", "b"] * (N // 2))
 QUESTIONS = table(good(600), id=[f"i{place}" for place in range(600)])
 
+UNSETTLED = ["--fail-if-worse", "BASE"]
+WRONG = {1, 2, 4, 5, 6, 7, 8}
+THREE = table([float(row != 3) for row in range(16)], bleu=[0.5] * 16, rouge=[0.5] * 16)
+SIMILAR = table([float(row not in WRONG) for row in range(16)], bleu=[0.5, 0.4] * 8, rouge=[0.4, 0.5] * 8)
+
 CASES: dict[str, Case] = {
     "one of two answers fell": Case(MARGIN, repeated(NOT_FIRST, 2), repeated([1.0] * 2 * N, 2)),
     "answers to one question in two clusters": Case(
@@ -115,6 +120,12 @@ CASES: dict[str, Case] = {
         QUESTIONS,
         said="600 of 600 rows that were matched by 'id' have other questions",
     ),
+    "a run that lost one score in twenty, which count as wrong in the test, too": Case(
+        WORSE, table(without(19, 400)), table(good(400)), said="worse is shown; 19 rows scored in the baseline and not"
+    ),
+    "rows that the baseline alone lost do not hide a drop": Case(
+        WORSE, table([*[0.0] * 12, *good(288)]), table(without(12)), said="worse is shown"
+    ),
     "a run that lost its scores": Case(WORSE, table(without(10, 40)), table(good(40)), said="coverage is 0.750"),
     "a real drop": Case(MARGIN, table(FALLEN), table(good())),
     "all scores missing": Case(
@@ -134,6 +145,11 @@ CASES: dict[str, Case] = {
     ),
     "rows missing in both": Case(MARGIN, table(without(3)), table(without(3)), code=PASSED),
     "rows missing in the baseline only": Case(MARGIN, table(good()), table(without(3)), code=PASSED),
+    "better: no drop is left": Case(WORSE, table(good()), table(FALLEN), code=PASSED, said="and any drop is ruled out"),
+    "worse by its own interval, not after correction": Case(
+        UNSETTLED, SIMILAR, THREE, code=PASSED, said="Not settled after correction: faithfulness: diff"
+    ),
+    "the same with an exit code of its own": Case([*UNSETTLED, "--fail-if-not-settled"], SIMILAR, THREE, code=3),
     "a perfect run": Case(MIN, table(good(30)), code=PASSED),
 }
 

@@ -47,7 +47,8 @@ EXAMPLES = """examples:
 """
 EXIT_CODES = """\
 exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
-there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed
+there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed, 3 with
+--fail-if-not-settled: worse is not settled after correction
 'python main.py' does the same as 'rag-evaluator'."""
 OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
 
@@ -212,6 +213,12 @@ def add_gate_command(commands: Any) -> None:
     )
     baselines.add_argument(
         "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"
+    )
+    command.add_argument(
+        "--fail-if-not-settled",
+        action="store_true",
+        help="with --fail-if-worse: exit code 3 where a metric is worse by its own interval, but not after the "
+        "correction for all metrics; else such a run passes",
     )
     command.add_argument(
         "--min-coverage",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.console import print_json, print_parts, say
-from rag_evaluator.cli.options import FAILED, OK
+from rag_evaluator.cli.options import FAILED, NOT_SETTLED, OK
 from rag_evaluator.comparison.compare import compare as compare_runs
 from rag_evaluator.comparison.compare import write_report
 from rag_evaluator.comparison.gate import MARK, write_junit
@@ -90,8 +90,10 @@ def gate(options: argparse.Namespace) -> int:
         **_pairing(options),
     )
     if options.junit:
-        write_junit(verdicts, options.run.resolve().name, options.junit)
+        write_junit(verdicts, options.run.resolve().name, options.junit, options.fail_if_not_settled)
     code = OK if verdicts.passed else FAILED
+    if code == OK and verdicts.not_settled and options.fail_if_not_settled:
+        code = NOT_SETTLED
     if options.json:
         shown = [verdict.to_json() for verdict in verdicts]
         conclusion = verdicts.conclusion.to_json()
@@ -100,7 +102,7 @@ def gate(options: argparse.Namespace) -> int:
     print_parts(verdicts.conclusion.lines())
     for verdict in verdicts:
         if verdict.measured.notes and verdict.passed:  # a failure is named above
-            say(f"passed: {verdict.rule}: {'; '.join(verdict.measured.notes)}")
+            say(f"{verdict.state}: {verdict.rule}: {'; '.join(verdict.measured.notes)}")
     return code
 
 

@@ -5,6 +5,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,8 @@ def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     comparison = compare(*folders)
     document.write_report(folders, page, comparison)
     if is_shown:
-        said = comparison.conclusion.sentences
-        print_parts([f"against {baseline}:", *said, f"written: {page}. Open it in a browser."])
+        beside = replace(comparison, conclusion=replace(comparison.conclusion, next=""))  # that page is written here
+        print_parts([f"against {baseline}:", *beside.sentences(), f"written: {page}. Open it in a browser."])
 
 
 def _standing(certificate: Path, results: Path) -> list[str]:

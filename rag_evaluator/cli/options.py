@@ -10,6 +10,7 @@ from rag_evaluator.files.signals import GRACE
 OK = 0
 FAILED = 1  # nothing could be scored, a rule failed, what was checked has faults
 BAD_INPUT = 2
+NOT_SETTLED = 3  # worse by a metric's own interval, not after correction; where it was asked for
 TRY_AGAIN = 75  # stopped, or not all there: the same command continues
 INTERRUPTED = 130
 ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}

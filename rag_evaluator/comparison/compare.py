@@ -27,7 +27,7 @@ from rag_evaluator.results.aligned import (
     paired,
     row_match,
 )
-from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
+from rag_evaluator.results.certificate import KeptLabels, doubts_of, kept_labels
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
@@ -133,7 +133,7 @@ def compare(
         on=on,
         effect=effect,
         caveats=(
-            *(f"{run.name}: {doubt}" for run in runs for doubt in do_not_rely(run, metrics)),
+            *(f"{run.name}: {doubt}" for run in runs for doubt in doubts_of(run, metrics)),
             *dict.fromkeys(warnings),
             *clustered,
             *(f"{words}." for words in equal if words),
@@ -151,7 +151,7 @@ def compare(
         changed=changed,
         labels=labels,
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
-        decisions=tuple(decisions_of(names, lines, changed, meanings)),
+        decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, on)),
     )
 
 

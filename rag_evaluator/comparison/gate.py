@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.comparison.compare import compare
-from rag_evaluator.comparison.gate_verdicts import COVERAGE, GateVerdicts, Measured, Verdict, check_rules
+from rag_evaluator.comparison.gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
@@ -28,15 +28,17 @@ from rag_evaluator.results.aligned import (
     partial_run,
     require_column,
 )
-from rag_evaluator.results.certificate import do_not_rely, useful_metrics
-from rag_evaluator.results.conclusion import judged_by, next_command
+from rag_evaluator.results.certificate import doubts_of, useful_metrics
+from rag_evaluator.results.conclusion import judged_by, next_command, why_of
+from rag_evaluator.results.flags import remedy
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import counted
+from rag_evaluator.results.rows import APPLICABLE
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
-from rag_evaluator.statistics.paired import Floats
+from rag_evaluator.statistics.paired import Floats, Paired, compare_scores
 from rag_evaluator.statistics.rules import MEAN, Rule, parse_rule
 
 LEVEL = 0.95
@@ -72,49 +74,75 @@ def _differences(
         "same rows. Choose another column with --on (on= in Python)"
     )
 
+    pairs: list[Paired] = []
+
     def measured(metric: str) -> Measured:
         if metric not in b.scores:
             absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
             return Measured(scales[metric], difference_interval([], scales[metric], LEVEL), 0.0, fault=absent)
-        line = _difference(a, b, metric, scales[metric], labels, weights)
+        pair, line = _difference(a, b, metric, scales[metric], labels, weights)
+        pairs.append(pair)
         notes = (*line.notes, *filter(None, [equal]))
         return replace(line, notes=notes, fault=fault if other and other >= MOST * known else None)
 
-    return {metric: measured(metric) for metric in a.scores}
+    lines = {metric: measured(metric) for metric in a.scores}
+    tested = {line.metric: line.p_holm for line in compare_scores(pairs, labels, weights, level=LEVEL)}
+    return {metric: replace(line, p_holm=tested.get(metric)) for metric, line in lines.items()}
 
 
 def _difference(
     a: Aligned, b: Aligned, metric: str, scale: Scale, labels: Sequence[str | None] | None, weights: Floats | None
-) -> Measured:
-    """A run minus its baseline, which are aligned with all keys of the baseline.
+) -> tuple[Paired, Measured]:
+    """A run minus its baseline, which are aligned with all keys of the baseline; and the scores for the test.
 
-    Rows that the baseline alone scored count as the worst score; its rows without a key, and rows of the run that it
-    does not have, count as not scored.
+    Rows that the run lost count as the worst score, in both; its rows with nothing to score do not count. Rows of the
+    baseline without a key, and rows of the run that it does not have, count as not scored.
     """
     (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
     compared = np.minimum(scored_a, scored_b)
-    lost, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
-    neither = rows_a - compared - lost - gained
-    beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())  # of these keys, and not scored
+    absent, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
+    neither = rows_a - compared - absent - gained
+    beside = int(np.maximum(rows_b - scored_b - absent - neither, 0).sum())  # of these keys, and not scored
     without, unknown = (len(side.run.samples) - int(rows.sum()) for side, rows in ((a, rows_a), (b, rows_b)))
     further = unknown + beside
+    inapplicable, reasons = _unscored(b, metric, absent)
+    lost = absent - inapplicable
     worst = scale.low if scale.better == "higher" else scale.high
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
     total = np.nan_to_num(second) * scored_b + worst * lost
     with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
     difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
-    notes = []
+    notes, advice = [], remedy(reasons)
     if lost.any():
-        rows = counted(int(lost.sum()), "row")
-        what = f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
-        notes.append(f"{what}: first score them, the command of the run with --update")
+        rows, why = counted(int(lost.sum()), "row"), f" ({why_of(reasons)})" if reasons else ""
+        notes.append(f"{rows} scored in the baseline and not in this run, counted as {worst:g}{why}: {advice}")
+    if inapplicable.any():
+        rows = counted(int(inapplicable.sum()), "row")
+        notes.append(f"{rows} scored in the baseline with nothing to score in this run, not counted")
     if without:
         notes.append(f"{without} rows of the baseline have no key")
     if further:
         notes.append(f"{further} rows of the run have no partner")
     tied = ((side.run.name, tie_warning(x, scale, difference)) for side, x in ((b, second), (a, first)))
     notes += [f"{name}: {words}" for name, words in tied if words is not None]
-    return Measured(scale, difference, int(compared.sum()) / (len(a.run.samples) + further), tuple(notes))
+    both, of = int(compared.sum()), len(a.run.samples) + further
+    counts = f"{both:,} of {counted(of, 'row')} have a score in both runs"
+    line = Measured(scale, difference, both / of, tuple(notes), counts=counts, remedy=advice)
+    return Paired(metric, first, with_lost, scale), line
+
+
+def _unscored(side: Aligned, metric: str, absent: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
+    """Of rows without a score, by key, those with nothing to score; and why the others lack one, where that is kept."""
+    inapplicable, reasons, scores = np.zeros_like(absent), Counter[str](), side.run.scores[metric]
+    cells = {
+        (row, metric): at for at in np.flatnonzero(absent).tolist() for row in side.rows(at) if np.isnan(scores[row])
+    }
+    for cell, records in (side.run.records(cells) if cells else {}).items():
+        if any(record.get(APPLICABLE, True) for record in records):
+            reasons[str(records[0].get("reason"))] += 1
+        else:
+            inapplicable[cells[cell]] += 1
+    return np.minimum(inapplicable, absent), reasons
 
 
 def _counts(side: Aligned, metric: str) -> NDArray[np.int64]:
@@ -143,9 +171,10 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run did not counts as
+        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run lost counts as
             the worst score.
-        fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
+        fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails. What `not_settled` of
+            the verdicts has is worse by its own interval, but not after the correction for all metrics.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
         min_coverage: share of rows that must have a score, for every rule.
@@ -181,9 +210,6 @@ def gate(
         if fail_if_worse is None:
             parsed += _margins(margin, list(differences))
         else:
-            tested = compare(fail_if_worse, run, on=on, cluster=cluster, better=better)
-            p_values = {line.figures.metric: line.figures.p_holm for line in tested.metrics}
-            differences = {name: replace(line, p_holm=p_values.get(name)) for name, line in differences.items()}
             parsed += [Rule(metric, "worse", 0.0) for metric in differences]
     if not parsed:
         raise ConfigError(
@@ -194,12 +220,14 @@ def gate(
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
     of_scores = list(dict.fromkeys(rule.metric for rule in parsed))
     folders = [each.folder for each in reversed(runs)]
+    doubts = doubts_of(scores, of_scores)
+    doubts += [f"{base.name}: {doubt}" for base in runs[1:] for doubt in doubts_of(base, of_scores)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
         check_rules(parsed, measured, differences, min_coverage),
         judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
-        do_not_rely(scores, of_scores),
+        doubts,
     )
 
 
@@ -219,7 +247,14 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
     for metric, values in scores.scores.items():
         estimate = mean_interval(values, scales[metric], LEVEL, labels)
         notes = filter(None, (equal, tie_warning(values, scales[metric], estimate)))
-        measured[metric] = Measured(scales[metric], estimate, float(np.mean(~np.isnan(values))), tuple(notes))
+        measured[metric] = Measured(
+            scales[metric],
+            estimate,
+            float(np.mean(~np.isnan(values))),
+            tuple(notes),
+            counts=f"{estimate.n:,} of {counted(len(values), 'row')} have a score",
+            remedy=remedy(scores.summary.get(metric, {}).get("reasons", {})),
+        )
     return measured
 
 
@@ -239,18 +274,23 @@ MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and ot
 NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path) -> None:
-    """One test case per rule; `suite` names the run. Raises `ResultsError` if the file cannot be written."""
-    failures = sum(not verdict.passed for verdict in verdicts)
-    counts = {"tests": str(len(verdicts)), "failures": str(failures), "errors": "0", "skipped": "0"}
+def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path, strict: bool = False) -> None:
+    """One test case per rule; one that is not settled after correction is skipped, and if `strict` a failure.
+
+    `suite` names the run. Raises `ResultsError` if the file cannot be written.
+    """
+    kinds: dict[str, str] = {"passed": "system-out", UNCORRECTED: "failure" if strict else "skipped"}
+    found = [kinds.get(verdict.state, "failure") for verdict in verdicts]
+    counts = {"tests": str(len(verdicts)), "failures": str(found.count("failure")), "errors": "0"}
+    counts["skipped"] = str(found.count("skipped"))
     root = ElementTree.Element("testsuites", {"name": PROGRAM, **counts})
     cases = ElementTree.SubElement(root, "testsuite", {"name": _xml(suite), **counts})
-    for verdict in verdicts:
+    for verdict, kind in zip(verdicts, found, strict=True):
         case = ElementTree.SubElement(cases, "testcase", {"classname": _xml(suite), "name": _xml(str(verdict.rule))})
-        if verdict.passed:
-            ElementTree.SubElement(case, "system-out").text = _xml(verdict.reason)
+        if kind == "system-out":
+            ElementTree.SubElement(case, kind).text = _xml(verdict.reason)
         else:
-            ElementTree.SubElement(case, "failure", {"message": _xml(verdict.reason)}).text = _xml(str(verdict))
+            ElementTree.SubElement(case, kind, {"message": _xml(verdict.reason)}).text = _xml(str(verdict))
     ElementTree.indent(root)
     write_whole(path, lambda to: ElementTree.ElementTree(root).write(to, encoding="utf-8", xml_declaration=True))
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.results.conclusion import Conclusion, with_ends_beside
+from rag_evaluator.results.conclusion import Conclusion, listed, with_ends_beside
+from rag_evaluator.results.flags import AGAIN
 from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.rules import Rule
@@ -15,8 +17,10 @@ DIFFERENCES = ("not worse", "worse")
 RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
-    "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm, as in "
-    "compare) is below 0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out.",
+    "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm) is below "
+    "0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out. A row that the run lost counts "
+    "as the worst score in both; one with nothing to score does not count.",
+    "not settled after correction: the whole interval is worse, and p (Holm) is not below 0.1.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
 )
 NEEDS = {
@@ -25,7 +29,10 @@ NEEDS = {
     "not worse": "the rule allows at most {0:g} worse",
 }
 """Limit of a rule -> what it says."""
-NOT_SETTLED = "; not settled: the interval is on both sides of it"
+State = Literal["passed", "failed", "not settled", "not settled after correction"]
+NOT_SETTLED: State = "not settled"
+UNCORRECTED: State = "not settled after correction"
+ENDS = {UNCORRECTED: f"; {UNCORRECTED}", NOT_SETTLED: "; not settled: the interval is on both sides of it"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,9 @@ class Measured:
         coverage: share of all rows that have a score; of a difference: that both sides scored.
         notes: what else must be known of the figures.
         fault: why no rule can pass, whatever the figures are.
-        p_holm: of a difference, two-sided, as `compare` has it; None where it is not asked for.
+        p_holm: of a difference, two-sided, of all metrics together; None: there was no test.
+        counts: how many rows the coverage is about, `32 of 40 rows have a score`; empty: nobody has counted.
+        remedy: what to do about missing scores.
     """
 
     scale: Scale
@@ -45,6 +54,8 @@ class Measured:
     notes: tuple[str, ...] = ()
     fault: str | None = None
     p_holm: float | None = None
+    counts: str = ""
+    remedy: str = AGAIN
 
 
 @dataclass(frozen=True)
@@ -72,12 +83,12 @@ class Verdict:
     def _is_kept(self) -> bool:
         measured = self.measured
         if self.rule.limit == "worse":  # a one-sided test of all metrics together
-            is_shown = self._is_broken and measured.p_holm is not None and measured.p_holm < 2 * ONE_SIDED
+            is_shown = self.is_broken and measured.p_holm is not None and measured.p_holm < 2 * ONE_SIDED
             return measured.estimate.mean is not None and not is_shown
         return self.rule.is_kept(measured.scale, self._worse_end)
 
     @property
-    def _is_broken(self) -> bool:
+    def is_broken(self) -> bool:
         """Whether the whole interval is on the wrong side of the number."""
         end = self._better_end
         return end is not None and not self.rule.is_kept(self.measured.scale, end)
@@ -103,32 +114,49 @@ class Verdict:
             limit = rule.limit_of(measured.scale)
             ends = with_ends_beside([limit], estimate.mean, estimate.ci_low, estimate.ci_high)
             if rule.limit == "worse" and self._is_kept:
-                is_below, p = self._is_broken and measured.p_holm, f"p (Holm) {measured.p_holm or 0:.2g}"
-                why = f" by all metrics together ({p})" if is_below else ""
-                needs = f"worse is not shown{why}, and a drop beyond {abs(self._worse_end or 0):.2g} is ruled out"
+                needs = f"worse is not shown, and {self._ruled_out} is ruled out"
+                if self.is_broken:
+                    needs = f"its own interval is worse, p (Holm) is {measured.p_holm or 0:.3g}"
             what, in_mean = "difference " * (rule.limit in DIFFERENCES), " in the mean" * rule.of_mean
             text = f"{what}{ends} in {counted(estimate.n, 'row')}, {needs}{in_mean}"
         if self._is_covered:
             return text
+        rows = f"{measured.counts}; " if measured.counts else ""
         uncovered = (
-            f"coverage is {measured.coverage:.3f}, below {self.least:g}: first score what is missing, the command "
-            "of the run with --update, or lower --min-coverage"
+            f"coverage is {measured.coverage:.3f}, below {self.least:g}: {rows}{measured.remedy}, or lower "
+            "--min-coverage"
         )
         return uncovered if self._is_kept else f"{uncovered}; {text}"
 
     @property
-    def state(self) -> str:
-        """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
-        is_about_interval = self.rule.limit != "worse" and not self.rule.of_mean
+    def _ruled_out(self) -> str:
+        """`a drop beyond 0.24`; of a run that is better by its whole interval `any drop`."""
+        end, is_higher = self._worse_end or 0.0, self.measured.scale.better == "higher"
+        return "any drop" if (end > 0) == is_higher and end else f"a drop beyond {abs(end):.2g}"
+
+    @property
+    def state(self) -> State:
+        """Whether the rule is kept, and where it is not kept, or not shown to be, whether that is settled."""
+        if self.passed:
+            return UNCORRECTED if self.rule.limit == "worse" and self.is_broken else "passed"
+        return NOT_SETTLED if self._is_about_interval and not self.is_broken else "failed"
+
+    @property
+    def _is_about_interval(self) -> bool:
         is_known = self.measured.fault is None and self.measured.estimate.mean is not None and self._is_covered
-        if self.passed or not is_known or not is_about_interval:
-            return ""
-        return "; the whole interval breaks it" if self._is_broken else NOT_SETTLED
+        return is_known and self.rule.limit != "worse" and not self.rule.of_mean
+
+    @property
+    def settled(self) -> str:
+        """What the interval settles, as the end of a sentence; empty where the rule is kept, or not about one."""
+        if self.state in ENDS:
+            return ENDS[self.state]
+        return "" if self.passed or not self._is_about_interval else "; the whole interval breaks it"
 
     @property
     def reason(self) -> str:
         """The figures, what they settle, and what else must be known of them."""
-        return "; ".join([self.figures + self.state, *self.measured.notes])
+        return "; ".join([self.figures + self.settled, *self.measured.notes])
 
     @property
     def distance(self) -> float:
@@ -142,7 +170,8 @@ class Verdict:
 
     def to_json(self) -> dict[str, str | float | bool]:
         """The rule's text and parts, and the verdict."""
-        return {"rule": str(self.rule), **asdict(self.rule), "passed": self.passed, "reason": self.reason}
+        verdict = {"passed": self.passed, "state": self.state, "reason": self.reason}
+        return {"rule": str(self.rule), **asdict(self.rule), **verdict}
 
 
 def check_rules(
@@ -200,26 +229,47 @@ class GateVerdicts(WithOverview, list[Verdict]):
         return self.passed
 
     @property
+    def not_settled(self) -> list[Verdict]:
+        """Those that pass although the run is worse by the metric's own interval."""
+        return [verdict for verdict in self if verdict.state == UNCORRECTED]
+
+    def _cost(self) -> str:
+        """What more metrics cost, in a sentence."""
+        tests = sum(verdict.measured.p_holm is not None for verdict in self) or 1
+        return (
+            f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p "
+            f"must be below {2 * ONE_SIDED / tests:.2g}, and that of a metric alone below {2 * ONE_SIDED:g}."
+        )
+
+    @property
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
         failed = [verdict for verdict in self if not verdict.passed]
         rules, others = counted(len(self), "rule"), list[str]()
-        if not failed:
+        below = [verdict for verdict in self if verdict.rule.limit == "worse" and verdict.is_broken]
+        if not failed and self.not_settled:
+            named = "; ".join(f"{verdict.rule.metric}: {verdict.figures}" for verdict in self.not_settled)
+            first = f"{UNCORRECTED.capitalize()}: {named}{self.judge}."
+        elif not failed:
             closest = min(self, key=lambda verdict: verdict.distance)
             which = f"all {rules}; the closest is " if len(self) > 1 else ""
             first = f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."
         elif len(self) == 1:
             [only] = failed
-            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.measured.notes])
+            words = "; ".join([f"{only.figures}{self.judge}{only.settled}", *only.measured.notes])
             first = f"Failed: {only.rule.metric}: {words}."
         else:
             is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
             settled = f"; {is_open} of them not settled" if is_open else ""
-            first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
-            others = [f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed]
+            names = listed((verdict.rule.metric for verdict in below), most=len(below))
+            worse = f"; the interval of {names} {'is' if len(below) == 1 else 'each is'} worse" if below else ""
+            first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}{worse}."
+            others = [f"{verdict.rule.metric}: {verdict.reason}." for verdict in [*failed, *self.not_settled]]
+        if self.not_settled:
+            others.append(self._cost())
         return Conclusion([first, *self.doubts, *others], self.command if failed else "", RULES)
 
     def overview(self) -> list[Grid | str]:
-        rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
+        rows = [[it.state if it.passed else "FAILED", str(it.rule), it.reason] for it in self]
         grid = Grid("rules", [("", "left"), ("rule", "left"), ("measured", "left")], rows)
         return [*self.conclusion.lines(), grid]

@@ -13,7 +13,13 @@ from pydantic import BaseModel
 
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import JudgeLostError, PromptTooLongError, RagEvaluatorError, UndefinedScoreError
+from rag_evaluator.errors import (
+    JudgeLostError,
+    NotApplicableError,
+    PromptTooLongError,
+    RagEvaluatorError,
+    UndefinedScoreError,
+)
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import (
     Draw,
@@ -253,7 +259,7 @@ class Scorer:
         if hasattr(metric, "llm"):
             metric.llm = recorder
         contexts = columns.get("retrieved_contexts")
-        reason, outcome, undefined = None, None, False
+        reason, outcome, undefined, is_applicable = None, None, False, True
         try:
             if self.embeddings is not None and self.specs[name].embedded:
                 await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
@@ -267,10 +273,12 @@ class Scorer:
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__
             undefined = isinstance(error, UndefinedScoreError | PromptTooLongError)
+            is_applicable = not isinstance(error, NotApplicableError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
-            value, reason = math.nan, next(iter(recorder.failed.values()))
+            value, reason, is_applicable = math.nan, next(iter(recorder.failed.values())), True
         if math.isnan(value):
+            is_applicable = is_applicable and reason is not None  # ragas found nothing to score
             reason, outcome = reason or "ragas gave no value", None
         judged = None if contexts is None else tuple(range(len(contexts)))
         lasting = recorder.too_long or undefined
-        return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
+        return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome, is_applicable=is_applicable)

@@ -288,7 +288,8 @@ def caveats(first: Aligned, second: Aligned, on: str, metrics: Sequence[str]) ->
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
     before, after = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
     work = [*_of_pieces(a, b, metrics), *differing((a.name, b.name), before, after)]
-    return [*partial, *_of_judging(a, b, list(metrics)), *work, *_of_rows(first, second, on)]
+    unlike = [sentence for _, sentence in unlike_rows(first, second, on)]
+    return [*partial, *_of_judging(a, b, list(metrics)), *work, *unlike]
 
 
 def partial_run(run: ScoredRows) -> str | None:
@@ -355,10 +356,11 @@ def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
     return ", ".join(shown) + (" and more" if len(parts) > PARTS else "")
 
 
-def _of_rows(a: Aligned, b: Aligned, on: str) -> Iterator[str]:
+def unlike_rows(a: Aligned, b: Aligned, on: str) -> Iterator[tuple[int, str]]:
+    """Yield how many rows have other questions, and how many other references, each with its sentence; none of 0."""
     keys = a.places.keys() & b.places.keys()
     if count := other_questions(a, b, on)[0]:
-        yield f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.run.name}."
+        yield count, f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.run.name}."
 
     def expected(side: Aligned, key: str) -> set[str | None]:
         samples = [side.run.samples[row] for row in side.places[key]]
@@ -366,6 +368,9 @@ def _of_rows(a: Aligned, b: Aligned, on: str) -> Iterator[str]:
 
     if count := sum(expected(a, key) != expected(b, key) for key in keys):
         yield (
-            f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.run.name} than "
-            f"in {a.run.name}, so these scores do not measure the same."
+            count,
+            (
+                f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.run.name} "
+                f"than in {a.run.name}, so these scores do not measure the same."
+            ),
         )

@@ -11,7 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
-from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share
+from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share, many_flagged
 from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run, ScoredRows
 
@@ -73,6 +73,12 @@ def do_not_rely(run: ScoredRows, metrics: Collection[str]) -> list[str]:
     """A sentence for each of these metrics for which such a certificate says worse than chance."""
     worse = {name: words for name, words in _held(run) if name in metrics and words.startswith(WORSE)}
     return [f"Do not rely on {metric}: a certificate says {words}." for metric, words in worse.items()]
+
+
+def doubts_of(run: ScoredRows, metrics: Collection[str]) -> list[str]:
+    """Return what speaks against these scores: `do_not_rely`, and a judge whose work is doubtful in many rows."""
+    summary = {metric: run.summary[metric] for metric in metrics if metric in run.summary}
+    return [*do_not_rely(run, metrics), *many_flagged(summary)]
 
 
 def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:

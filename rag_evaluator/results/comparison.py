@@ -128,11 +128,13 @@ class Decision:
     Attributes:
         decision: what is shown, what is not settled, which rows to read.
         in_rows: in how many rows the scores differ; empty if none does.
+        named: the run that it names; None: it names none.
     """
 
     run: str
     decision: str
     in_rows: str
+    named: str | None
 
 
 @dataclass(frozen=True)
@@ -169,15 +171,20 @@ class Comparison(WithOverview):
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
         return f"Comparison({' → '.join(self.runs)}: {rows})"
 
-    def overview(self) -> Iterator[Grid | str]:
-        """The conclusion, what must be known with it, then the tables."""
+    def sentences(self) -> Iterator[str]:
+        """The conclusion, what to decide, what must be known with both, and how many rows belong together."""
         decided = [f"Decide{f', {it.run}' if len(self.decisions) > 1 else ''}: {it.decision}" for it in self.decisions]
         in_rows = [it.in_rows for it in self.decisions if it.in_rows]
         yield from replace(self.conclusion, sentences=(*self.conclusion.sentences, *decided, *in_rows)).lines()
         yield from self.caveats
         for match in self.matches:
+            yield from self._match_lines(match, [line for line in self.metrics if line.run == match.run])
+
+    def overview(self) -> Iterator[Grid | str]:
+        """The sentences, then the tables."""
+        yield from self.sentences()
+        for match in self.matches:
             lines, groups = ([line for line in of if line.run == match.run] for of in (self.metrics, self.groups))
-            yield from self._match_lines(match, lines)
             title, needed = f"{self.runs[0]} → {match.run}", f"rows to show {self.effect:g}"
             columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, needed)]
             yield Grid(title, columns, list(map(_cells, lines)))
@@ -197,7 +204,8 @@ class Comparison(WithOverview):
         baseline = self.runs[0]
         yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{self.on}'"
         if match.unmatched_a or match.unmatched_b:
-            yield f"  without a partner: {match.unmatched_a:,} rows of {baseline}, {match.unmatched_b:,} of {match.run}"
+            without = counted(match.unmatched_a, "row")
+            yield f"  without a partner: {without} of {baseline}, {match.unmatched_b:,} of {match.run}"
         if match.repeated:
             yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
         for figures in (line.figures for line in lines):

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
-from rag_evaluator.results.certificate import useful_metrics
+from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows
+from rag_evaluator.results.certificate import doubts_of, useful_metrics
 from rag_evaluator.results.changes import ChangedScore
-from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, word
+from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
@@ -19,6 +19,7 @@ from rag_evaluator.results.conclusion import (
     with_ends,
     with_interval,
 )
+from rag_evaluator.results.flags import MANY_FLAGGED, MUCH
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
 from rag_evaluator.statistics.paired import MetricComparison, Verdict
@@ -85,55 +86,109 @@ def conclude_comparison(
 
 
 NAMED = 3  # rows to read before deciding
+MOST_UNSCORED = 0.05  # share of the rows scored in the other run that a run which is named may lack
 DECISION_RULE = (
-    "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none; it "
-    "names the rows whose scores fell, or rose, most."
+    "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none, by the "
+    "scores and by people's labels. It names none where judge or other conditions differ, where more than "
+    f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
+    f"{MANY_FLAGGED:.0%} of the rows or a certificate says worse than chance, and where the run has no score in more "
+    f"than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there its lead would "
+    "be gone. It names the rows whose scores fell, or rose, most."
 )
 
 
 def decisions_of(
-    runs: Sequence[str],
+    first: Aligned,
+    others: Sequence[Aligned],
     lines: Sequence[ComparedMetric],
     changed: Sequence[ChangedScore],
     meanings: Mapping[str, str],
+    labels: Sequence[LabelDifference],
+    on: str,
 ) -> Iterator[Decision]:
     """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
 
     One for each run but the first, the baseline.
 
     Args:
-        lines, changed: of all runs.
+        lines, changed, labels: of all runs.
         meanings: metric -> what its score says, where that is known.
+        on: the column that rows are matched on.
     """
-    names = folder_names(runs)
-    baseline = names[runs[0]]
-    for run in runs[1:]:
+    names = folder_names([side.run.name for side in (first, *others)])
+    baseline = names[first.run.name]
+    for side in others:
+        run = side.run.name
         figures = [line.figures for line in lines if line.run == run]
-        settled = [line for line in figures if line.verdict == "shown"]  # and not within a margin that does not matter
-        better, worse = ([line.metric for line in settled if word(line) == kind] for kind in ("better", "worse"))
-        if better and worse:
+        people = [line.tested for line in labels if line.run == run and line.tested is not None]
+        better, worse = (
+            [*_shown_as(kind, figures), *(f"{metric} by people's labels" for metric in _shown_as(kind, people))]
+            for kind in ("better", "worse")
+        )
+        named: str | None = None
+        if not better and not worse:
+            parts = ["Neither run is shown to be better."]
+        elif whys := list(_objections(first, side, [line.metric for line in figures], on)):
+            parts = [f"No run is named: {'; '.join(whys)}."]
+        elif better and worse:
             parts = [f"Neither alone: {names[run]} is better in {listed(better)}, worse in {listed(worse)}."]
         else:
-            parts = [f"{names[run]}." if better else f"{baseline}." if worse else "Neither is shown to be better."]
+            named = run if better else first.run.name
+            parts = [f"{names[named]}."]
+            if why := next(_lacking(figures, row_match(first, side), bool(better)), ""):
+                parts, named = [f"No run is named: {names[named]} is better, but {why}."], None
         if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
             parts.append(f"Not settled: {listed(unsettled)}.")
         against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
         of_run = (change.name for change in changed if (change.run, change.direction) == (run, against))
         if rows := list(dict.fromkeys(of_run))[:NAMED]:
             parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
-        yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings))
+        yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings), named)
+
+
+def _shown_as(kind: str, lines: Iterable[MetricComparison]) -> list[str]:
+    """The metrics that are shown to be `better`, or `worse`, and not within a margin that does not matter."""
+    return [line.metric for line in lines if line.verdict == "shown" and word(line) == kind]
+
+
+def _objections(first: Aligned, second: Aligned, metrics: list[str], on: str) -> Iterator[str]:
+    """Why scores of two runs decide nothing, whatever they are."""
+    runs = first.run, second.run
+    manifests = [run.manifest for run in runs if run.manifest.get("signatures")]
+    if len(manifests) == 2 and (differing := differing_conditions(manifests[0], manifests[1], metrics)):
+        yield f"the runs differ in {listed(differing)}"
+    matched = len(first.places.keys() & second.places.keys())
+    if any(count > MUCH * matched for count, _ in unlike_rows(first, second, on)):
+        yield f"more than {MUCH:.0%} of the rows have other questions or references"
+    if any(doubts_of(run, metrics) for run in runs):
+        yield "the judge's work is doubtful"
+
+
+def _lacking(lines: Sequence[MetricComparison], match: RowMatch, is_second: bool) -> Iterator[str]:
+    """Why the better run is not named for want of scores that the other run has; `is_second`: it is not the first."""
+    for line in lines:
+        absent = line.only_a + match.unmatched_a if is_second else line.only_b + match.unmatched_b
+        both, lead = line.difference.n, abs(line.difference.mean or 0.0) / line.scale.width
+        if absent > MOST_UNSCORED * (both + absent) or (line.verdict == "shown" and absent >= lead * both):
+            yield f"it has no score of {line.metric} in {absent:,} of {counted(both + absent, 'row')} of the other run"
 
 
 def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:
     """`In rouge_score (runs of words) B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if in none.
 
-    It is about the metric of the first sentence: of those that are shown the first, else the largest difference.
+    It is about the metric that the first sentence about scores names first; empty where nobody says which of its scores
+    are better, too.
     """
-    known = [line for line in lines if (line.wins or line.losses) and line.scale.is_directed]
-    if not known:
+    known = [line for line in lines if line.difference.mean is not None]
+    shown = sorted(
+        (line for line in known if line.verdict == "shown"),
+        key=lambda line: (not line.scale.is_directed, not line.is_better),
+    )
+    rest = [line for line in known if line.verdict == "not settled"]
+    first = shown or [line for line in known if line.verdict in WITHIN] or [_largest(rest)[0] for _ in rest]
+    if not first or not first[0].scale.is_directed or not (first[0].wins or first[0].losses):
         return ""
-    shown = sorted((line for line in known if line.verdict == "shown"), key=lambda line: not line.is_better)
-    line = shown[0] if shown else _largest(known)[0]
+    line = first[0]
     rows = counted(line.wins + line.losses + line.ties, "row")
     means = f" ({meanings[line.metric]})" if line.metric in meanings else ""
     better = f"In {line.metric}{means} {run} scores better in {line.wins:,} of {rows}"
@@ -174,7 +229,7 @@ def conclude_pair(
         which = f"Not settled{scores}" if is_all else "Nothing else is settled"
         largest, difference = _largest(rest)
         needed = _needed(largest, effect)
-        yield f"{which} with {_rows(rest)}: {difference}{judged([largest.metric]) if is_all else ''}{needed}."
+        yield f"{which} with {_rows([largest])}: {difference}{judged([largest.metric]) if is_all else ''}{needed}."
     if same:
         names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
         yield f"In {_rows(same)} {names} differs."
@@ -182,8 +237,9 @@ def conclude_pair(
 
 
 def _rows(lines: Sequence[MetricComparison]) -> str:
-    """`30 rows`: how many count in a metric, at most."""
-    return counted(max(line.difference.n for line in lines), "row")
+    """`30 rows`: how many count in each metric; `20 to 30 rows` where these differ."""
+    least, most = (end(line.difference.n for line in lines) for end in (min, max))
+    return f"{least:,} to " * (least < most) + counted(most, "row")
 
 
 def _largest(lines: Sequence[MetricComparison]) -> tuple[MetricComparison, str]:
@@ -259,7 +315,7 @@ def conclude_labels(
             largest, difference = _largest(rest)
             count = largest.rows_needed
             needed = f"; a true difference of this size needs {about(count)} labels in each run" if count else ""
-            yield f"Not settled by labels of {_rows(rest)}{which_run}: {difference}{needed}."
+            yield f"Not settled by labels of {_rows([largest])}{which_run}: {difference}{needed}."
         if same := [line for line in known if line.verdict == "equal in all rows"]:
             yield f"In {_rows(same)} no label of {listed(line.metric for line in same)} differs{which_run}."
         for line in own:

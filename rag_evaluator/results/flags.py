@@ -1,6 +1,6 @@
 """What can be seen in a judge's work without labels: the flags of a score, their rules, and sentences about them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rag_evaluator.results.overview import Figures, counted
 
@@ -21,6 +21,8 @@ REASONS: Mapping[str, str] = {
     UNASKED: "the judge gave verdicts on other statements than it was asked",
 }
 """Flag -> why a score with it is missing; of `foreign` only where it holds for all texts of an answer."""
+AGAIN = "give these rows what they lack, and run the command of the run again with --update"
+LARGER = "take a larger judge, as --update asks nothing again where the judge's work was refused"
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
 MUCH = 0.1  # difference of two runs' shares of flagged rows above which a comparison says so
 SHOWN = 3  # reasons in a sentence
@@ -72,6 +74,12 @@ def advice(metric: str, row: Figures) -> str:
         return ""
     other = next((other for name, other in BY_VERIFIER.items() if metric.startswith(name)), None)
     return f" Take a larger judge{f', or `{other}` with a verifier' if other else ''}."
+
+
+def remedy(reasons: Iterable[str]) -> str:
+    """What to do about missing scores; `reasons`: why they are missing, none where nobody has kept them."""
+    kinds = [LARGER if reason in REASONS.values() else AGAIN for reason in reasons]
+    return "; ".join(dict.fromkeys(kinds or [AGAIN]))
 
 
 def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
 
 LONGEST = 40  # letters of a row's name
+APPLICABLE = "applicable"  # of a line of the details: false where there was nothing to score
 
 
 def own_name(row: Mapping[str, Any]) -> str:
@@ -47,6 +48,7 @@ class Score:
         counted: `thoughts` of judgements that were taken out.
         flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
             without texts where judgements were taken out.
+        is_applicable: false where it is missing as the row holds nothing that the metric scores, as a refusal does not.
     """
 
     value: float
@@ -58,6 +60,7 @@ class Score:
     outcome: str | None = None
     counted: tuple[int, int] | None = field(default=None, compare=False)
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_applicable: bool = True
 
     @property
     def thoughts(self) -> tuple[int, int]:
@@ -99,15 +102,25 @@ class Score:
         outcome = outcomes.pop() if len(outcomes) == 1 else None
         lasting = all(score.lasting for score in scores)
         flags = {flag: texts for score in reversed(scores) for flag, texts in score.flags.items()}
-        return cls(value, reason, contexts, lasting=lasting, repeated=tuple(scores), outcome=outcome, flags=flags)
+        return cls(
+            value,
+            reason,
+            contexts,
+            lasting=lasting,
+            repeated=tuple(scores),
+            outcome=outcome,
+            flags=flags,
+            is_applicable=any(score.is_applicable for score in scores),
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object without `lasting` and `repeated`; a missing value is null, `outcome` and `flags` only if any."""
+        """JSON object without `lasting` and `repeated`; a missing value is null; what is as usual is left out."""
         return {
             "value": None if self.missing else self.value,
             "reason": self.reason,
             **({} if self.outcome is None else {"outcome": self.outcome}),
             **({"flags": self.flags} if self.flags else {}),
+            **({} if self.is_applicable else {APPLICABLE: False}),
             "contexts": self.contexts,
             "judgements": self.judgements,
         }

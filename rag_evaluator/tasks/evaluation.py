@@ -15,7 +15,7 @@ from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
+from rag_evaluator.results.rows import APPLICABLE, DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.writers import FILES, write_table
 from rag_evaluator.run.journal import Journal
@@ -194,7 +194,13 @@ def _to_score(record: Record) -> Score:
     value = math.nan if record.missing else float(record.value)
     lasting = record.missing and not record.retry
     details = record.details
-    outcome, flags = details.get("outcome"), details.get("flags", {})
     return Score(
-        value, record.reason, details["contexts"], details["judgements"], lasting, outcome=outcome, flags=flags
+        value,
+        record.reason,
+        details["contexts"],
+        details["judgements"],
+        lasting,
+        outcome=details.get("outcome"),
+        flags=details.get("flags", {}),
+        is_applicable=details.get(APPLICABLE, True),
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
-from rag_evaluator.errors import UndefinedScoreError
+from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.results.judgement import NOT_COUNTED
 
@@ -204,11 +204,11 @@ def _alike(text: str) -> str:
 
 
 def claims_of(sentences: Sequence[Sentence], column: str) -> list[Sentence]:
-    """Those that count, of the sentences of a column. Raises `UndefinedScoreError` where there is none."""
+    """Those that count, of the sentences of a column. Raises `NotApplicableError` where there is none."""
     claims = [sentence for sentence in sentences if sentence.counts]
     if not claims:
         why = ", ".join(dict.fromkeys(sentence.why for sentence in sentences)) or "it is empty"
-        raise UndefinedScoreError(f"the {column} has no sentence that counts as a claim: {why}")
+        raise NotApplicableError(f"the {column} has no sentence that counts as a claim: {why}")
     return claims
 
 

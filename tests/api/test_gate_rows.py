@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rag_evaluator
-from rag_evaluator import RagEvaluatorError, Results, load_dataset
+from rag_evaluator import JudgementError, RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge, load_dataset
 from rag_evaluator.comparison import Verdict
-from rag_evaluator.results import Score
+from rag_evaluator.results import REASONS, Score
 
 NAN = math.nan
 ABOUT = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}
@@ -84,6 +86,47 @@ def test_a_missing_row_counts_as_the_worst_score_row_by_row() -> None:
     zero = [(question, 0.0 if value != value else value) for question, value in lost]
     options: dict[str, Any] = {"not_worse_than": run_of(base), "margin": 0.9, "min_coverage": 0.5}
     assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
+
+
+@pytest.mark.parametrize("is_applicable", [True, False])
+def test_a_row_with_nothing_to_score_is_not_counted_as_lost(is_applicable: bool) -> None:
+    base = run_of(questions([1.0] * 400))
+    rows = run_of(questions([1.0] * 381 + [NAN] * 19))
+    scores = [replace(score, is_applicable=is_applicable or not score.missing) for score in rows.scores["faithfulness"]]
+    found = verdict(replace(rows, scores={"faithfulness": scores}), fail_if_worse=base)
+    assert found.passed != is_applicable
+    assert ("19 rows scored in the baseline with nothing to score in this run" in found.reason) != is_applicable
+    assert ("19 rows scored in the baseline and not in this run" in found.reason) == is_applicable
+
+
+def test_a_refusal_without_a_statement_has_nothing_to_score_and_an_error_has_lost_its_score(tmp_path: Path) -> None:
+    def answer(prompt: Any, model: type) -> dict[str, Any]:
+        if not model.__name__.startswith("StatementGen"):
+            return {"statements": [{"statement": prompt.data.statements[0], "reason": "r", "verdict": 1}]}
+        if "error" in prompt.data.answer:
+            raise JudgementError("no answer")
+        return {"statements": [] if "know" in prompt.data.answer else [prompt.data.answer]}
+
+    folders = [tmp_path / name for name in ("base", "refusing", "failing")]
+    for folder, response in zip(folders, ("Yes.", "I do not know.", "An error."), strict=True):
+        rows = [
+            {"user_input": f"Q{at}", "response": response if at < 19 else "Yes.", "retrieved_contexts": ["It is."]}
+            for at in range(400)
+        ]
+        judge = ScriptedJudge(answer, model_id="judge")
+        RAGEvaluator({"metrics": ["faithfulness"]}, judge).evaluate(rows, folder=folder)
+    refusing, failing = (verdict(folder, fail_if_worse=folders[0]) for folder in folders[1:])
+    assert refusing.passed and "19 rows scored in the baseline with nothing to score" in refusing.reason
+    assert not failing.passed and "counted as 0 (no answer): give these rows what they lack" in failing.reason
+
+
+def test_a_gate_advises_no_update_where_the_judge_s_work_was_refused() -> None:
+    rows = run_of(questions([1.0] * 30 + [NAN] * 10))
+    scores = [
+        replace(score, reason=REASONS["copied"] if score.missing else None) for score in rows.scores["faithfulness"]
+    ]
+    found = verdict(replace(rows, scores={"faithfulness": scores}), "mean:faithfulness >= 0.5")
+    assert "30 of 40 rows have a score; take a larger judge, as --update asks nothing again" in found.reason
 
 
 def test_a_key_whose_rows_differ_in_group_is_refused() -> None:

@@ -1,6 +1,7 @@
 """`rag-evaluator compare` and `gate`: what they print, write and exit with."""
 
 import csv
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -133,6 +134,43 @@ def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path, capsys: Ca
     assert failure is not None
     assert "the rule needs at least 0.97" in (failure.get("message") or "")
     assert cases["chrf_score >= 0.5"] is None
+
+
+def test_a_fall_that_correction_leaves_open_is_a_state_of_its_own_in_json_and_junit(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    scores = {"good": {3}, "bad": {1, 2, 4, 5, 6, 7, 8}}
+    for name, wrong in scores.items():
+        rows = "".join(f"Q{row},{float(row not in wrong)},{0.5 - row % 2 / 10},0.4\n" for row in range(16))
+        (tmp_path / f"{name}.csv").write_text(f"user_input,exact_match,bleu,rouge\n{rows}", "utf-8")
+    runs = [str(tmp_path / f"{name}.csv") for name in ("bad", "good")]
+    junit = tmp_path / "gate.xml"
+    words = ["gate", runs[0], "--fail-if-worse", runs[1], "--junit", str(junit)]
+    assert main([*words, "--json"]) == 0
+    verdicts = json.loads(capsys.readouterr().out)["verdicts"]
+    assert [verdict["state"] for verdict in verdicts] == ["not settled after correction", "passed", "passed"]
+    [suite] = ElementTree.parse(junit).getroot()  # our own file
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    assert [case.find("skipped") is not None for case in suite] == [True, False, False]
+    assert main([*words, "--fail-if-not-settled"]) == 3
+    assert ElementTree.parse(junit).getroot()[0].get("failures") == "1"
+
+
+def test_against_says_what_compare_says_with_its_caveats(tmp_path: Path, capsys: Capture) -> None:
+    for name, reference in (("a", "yes"), ("b", "no")):
+        rows = [{"user_input": f"Q{row}", "response": "yes", "reference": reference} for row in range(30)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        config = f"name: {name}\ndataset: {name}.jsonl\nmetrics: [exact_match]\n"
+        (tmp_path / f"{name}.yaml").write_text(config, "utf-8")
+    folders = [str(tmp_path / "results" / name) for name in "ab"]
+    assert main([str(tmp_path / "a.yaml")]) == 0
+    assert main([str(tmp_path / "b.yaml"), "--against", folders[0]]) == 0
+    said = capsys.readouterr().out.partition(f"against {folders[0]}:\n")[2].partition("\nwritten: ")[0]
+    assert main(["compare", *folders]) == 0
+    compared = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("Next: ")]
+    assert said.splitlines() == compared[: said.count("\n") + 1]
+    assert "Decide: No run is named: more than 10% of the rows have other questions or references." in said
+    assert "30 of 30 questions have another reference" in said
 
 
 BAD: list[tuple[list[str], str]] = [

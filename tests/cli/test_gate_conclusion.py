@@ -1,9 +1,11 @@
 """The sentences of a gate: figures made by hand, and what a statistician would sign."""
 
+from dataclasses import replace
+
 import pytest
 
 from rag_evaluator.comparison import GateVerdicts, Measured, check_rules
-from rag_evaluator.statistics import Estimate, Scale, parse_limit, parse_rule
+from rag_evaluator.statistics import Estimate, Rule, Scale, parse_limit, parse_rule
 
 LOWER = Scale(better="lower")
 JUDGE = ", according to this judge"
@@ -63,6 +65,13 @@ CASES: dict[
 }
 
 
+FALLEN = {
+    "exact_match": ((-0.38, -0.67, -0.03), 0.103),
+    "rouge_score": ((-0.2, -0.4, -0.01), 0.103),
+    "chrf_score": ((0.0, -0.1, 0.1), 0.9),
+}
+
+
 def fits(sentence: str, expected: str) -> bool:
     begin, _, end = expected.partition("...")
     return sentence.startswith(begin) and sentence.endswith(f"{end}.")
@@ -75,6 +84,27 @@ def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> No
     verdicts = check_rules(parsed, dict(zip((rule.metric for rule in parsed), figures, strict=True)))
     sentences = GateVerdicts(verdicts, JUDGE).conclusion.sentences
     assert all(map(fits, sentences, expected)) and len(sentences) == len(expected), sentences
+
+
+def test_the_first_sentence_names_every_metric_that_is_worse_by_its_own_interval_and_the_next_what_metrics_cost() -> (
+    None
+):
+    figures = {name: replace(measured(*ends, rows=16), p_holm=p) for name, (ends, p) in FALLEN.items()}
+    verdicts = GateVerdicts(check_rules([Rule(name, "worse", 0.0) for name in figures], {}, figures))
+    assert verdicts.passed
+    assert [verdict.to_json()["state"] for verdict in verdicts] == [*["not settled after correction"] * 2, "passed"]
+    assert verdicts.not_settled == verdicts[:2]
+    assert verdicts.conclusion.sentences == [
+        "Not settled after correction: exact_match: difference -0.38 [-0.67, -0.03] in 16 rows, its own interval is "
+        "worse, p (Holm) is 0.103; rouge_score: difference -0.20 [-0.40, -0.01] in 16 rows, its own interval is worse, "
+        "p (Holm) is 0.103.",
+        "More metrics make a fall harder to show: Holm corrects 3 tests here, so the smallest p must be below 0.033, "
+        "and that of a metric alone below 0.1.",
+    ]
+    figures["chrf_score"] = replace(measured(-0.5, -0.6, -0.4), p_holm=0.001)
+    failed = GateVerdicts(check_rules([Rule(name, "worse", 0.0) for name in figures], {}, figures)).conclusion
+    names = "exact_match, rouge_score and chrf_score"
+    assert failed.sentences[0] == f"Failed: 1 of 3 rules; the interval of {names} each is worse."
 
 
 @pytest.mark.parametrize(

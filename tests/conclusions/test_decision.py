@@ -2,16 +2,18 @@
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from conclusions.test_conclusions import COMPARISONS, compared_by_hand
+from conclusions.made_results import NAN, made
+from conclusions.test_conclusions import COMPARISONS, F, compared_by_hand
 
-from rag_evaluator import METRICS, compare
+from rag_evaluator import METRICS, JudgementError, RAGEvaluator, ScriptedJudge, certify, compare
 from rag_evaluator.report import comparison_html
 
 CHANGES = {"better": 0.3, "worse": -0.3, "not settled": 0.0, "equal in all rows": None}
@@ -39,7 +41,7 @@ def test_the_decision_never_says_more_than_what_is_shown(kinds: Sequence[str]) -
     starts = {
         frozenset({"better"}): "run 2. ",
         frozenset({"worse"}): "run 1. ",
-        frozenset(): "Neither is shown to be better.",
+        frozenset(): "Neither run is shown to be better.",
     }
     assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither alone: run 2 is better in "))
     unsettled = words.partition("Not settled: ")[2].partition(".")[0]
@@ -66,6 +68,99 @@ def test_counts_of_rows_are_those_of_the_metric_that_the_headline_names_first() 
     words = f"In context_recall ({means}) run 2 scores better in 40 of 40 rows, worse in 0, the same in 0."
     assert mixed.decisions[0].in_rows == words
     assert compared(("equal in all rows",) * 2).decisions[0].in_rows == ""
+
+
+NONE = [NAN] * 20
+SMALL, LARGE, TINY = [0.5, 0.52] * 15, [0.9, 0.3] * 5 + NONE, [0.5, 0.51] * 15
+
+
+@pytest.mark.parametrize(
+    ("second", "margin", "headline"),
+    [
+        ((SMALL, LARGE), None, "Not settled with 10 rows: the largest difference is context_recall"),
+        (([0.1, 0.8] * 15, TINY), {"context_recall": 0.1}, "Equal within the margin of 0.1: context_recall"),
+        (([0.9] * 30, LARGE), None, "b is better in faithfulness by 0.40"),
+    ],
+)
+def test_the_headline_and_the_counts_below_it_are_of_one_metric(
+    second: Sequence[list[float]], margin: dict[str, float] | None, headline: str
+) -> None:
+    first = ([0.5] * 30, [0.5] * 10 + NONE if second[1] is LARGE else [0.5] * 30)
+    runs = [made(dict(zip(TWO, scores, strict=True)), name) for name, scores in zip("ab", (first, second), strict=True)]
+    comparison = compare(*runs, margin=margin)
+    assert comparison.conclusion.sentences[0].startswith(headline)
+    metric = next(metric for metric in TWO if metric in headline)
+    assert comparison.decisions[0].in_rows.startswith(f"In {metric} (")
+
+
+def faithful(folder: Path, good: Callable[[int], bool], rows: int = 60, failing: int = 0, **judge: Any) -> Path:
+    """A run of faithfulness, where the last rows have no score; its statements are the response, or `text`."""
+    text, town = judge.pop("text", None), folder.name * 4
+
+    def answer(prompt: Any, model: type) -> dict[str, Any]:
+        if model.__name__.startswith("StatementGen"):
+            if (number := int(prompt.data.answer.split()[1])) >= rows - failing:
+                raise JudgementError(f"nothing is said of {number}")
+            return {"statements": [text or prompt.data.answer]}
+        number = int(prompt.data.context)
+        verdict = {"reason": "r", "verdict": int(good(number))}
+        return {"statements": [{"statement": statement, **verdict} for statement in prompt.data.statements]}
+
+    table = [
+        {
+            "user_input": f"Who is {row}?",
+            "response": f"Person {row} was born in {town}.",
+            "retrieved_contexts": [str(row)],
+        }
+        for row in range(rows)
+    ]
+    judge = {"model_id": "judge", **judge}
+    RAGEvaluator({"metrics": ["faithfulness"]}, ScriptedJudge(answer, **judge)).evaluate(table, folder=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "b."),
+        ({"failing": 1}, "b."),
+        ({"failing": 4}, "No run is named: b is better, but it has no score of faithfulness in 4 of 60 rows"),
+        ({"rows": 30}, "No run is named: b is better, but it has no score of faithfulness in 30 of 60 rows"),
+        ({"model_id": "judge-2"}, "No run is named: the runs differ in judge."),
+        ({"text": "It is so."}, "No run is named: the judge's work is doubtful."),
+    ],
+    ids=str,
+)
+def test_no_run_is_named_that_conditions_or_missing_scores_may_have_made_better(
+    options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    runs = faithful(tmp_path / "a", lambda row: row % 3 == 0), faithful(tmp_path / "b", lambda row: True, **options)
+    for pair, name in ((runs, "b"), (runs[::-1], "b")):
+        [decision] = compare(*pair).decisions
+        assert decision.decision.startswith(words)
+        assert decision.named == (str(tmp_path / name) if words == "b." else None)
+
+
+def test_a_lead_that_lost_scores_may_have_made_names_no_run() -> None:
+    base, lost = [0.5] * 100, [0.54] * 96 + [NAN] * 4
+    decisions = [
+        compare(made({F: base}), made({F: [*run]}, "b")).decisions[0] for run in (lost, [0.6] * 96 + [NAN] * 4)
+    ]
+    assert [decision.named for decision in decisions] == [None, "b"]
+    assert "b is better, but it has no score of faithfulness in 4 of 100 rows" in decisions[0].decision
+
+
+def test_a_run_that_labels_show_to_be_worse_is_never_named(tmp_path: Path) -> None:
+    a, b = faithful(tmp_path / "a", lambda row: row % 3 == 0), faithful(tmp_path / "b", lambda row: row % 3 != 1)
+    for folder, rare in ((a, 0), (b, 1)):
+        labels = [int((row % 10 == 0) == rare) for row in range(60)]
+        path = folder.with_suffix(".csv")
+        path.write_text("row,faithfulness\n" + "".join(f"{row},{label}\n" for row, label in enumerate(labels)), "utf-8")
+        certify(folder, labels=path)
+    for pair in ((a, b), (b, a)):
+        [decision] = compare(*pair).decisions
+        assert decision.named is None
+        assert "faithfulness by people's labels" in decision.decision
 
 
 SIDES = {"better": 1, "worse": -1}
@@ -95,4 +190,6 @@ def test_title_decision_and_picture_never_contradict_each_other(result: str | tu
     first, second = comparison.runs
     better, worse = bool(named["better"]), bool(named["worse"])
     start = {(True, False): f"{second}.", (False, True): f"{first}.", (True, True): "Neither alone:"}
-    assert comparison.decisions[0].decision.startswith(start.get((better, worse), "Neither is shown"))
+    if result == "another judge":
+        start[True, False] = "No run is named: the runs differ in judge."
+    assert comparison.decisions[0].decision.startswith(start.get((better, worse), "Neither run is shown"))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.errors import ConfigError, UndefinedScoreError
+from rag_evaluator.errors import ConfigError, NotApplicableError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.models.hub import UNNAMED
 
@@ -105,7 +105,7 @@ def as_result(value: Any, reason: Any, ends: Sequence[float]) -> "MetricResult":
 
     value = value.item() if hasattr(value, "item") else value  # numpy and torch
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        raise UndefinedScoreError(reason or "it gave no value")
+        raise NotApplicableError(reason or "it gave no value")
     if not isinstance(value, int | float):
         raise UndefinedScoreError(f"it gave {value!r:.40}: expected a number, true or false, or None")
     if not ends[0] <= value <= ends[1]:

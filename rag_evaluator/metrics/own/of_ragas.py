@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.config.languages import UNSPACED, Language
-from rag_evaluator.errors import JudgementError, UndefinedScoreError
+from rag_evaluator.errors import JudgementError, NotApplicableError, UndefinedScoreError
 from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
 from rag_evaluator.models.ragas_library import (
     InstanceSpecificRubrics,
@@ -24,11 +24,11 @@ class DefinedQuotes(QuotedSpansAlignment):
         """The share of quoted spans that are in the contexts, [0, 1]. Raises `UndefinedScoreError`."""
         quoted = " ".join(extract_quoted_spans(response, min_len=1)) or response
         if any(map(is_unspaced, quoted)):
-            raise UndefinedScoreError(
+            raise NotApplicableError(
                 "quotations are found by the number of words between spaces, and this script writes none"
             )
         if not extract_quoted_spans(response, min_len=self.min_span_words):
-            raise UndefinedScoreError(f"the response quotes no span of {self.min_span_words} words or more")
+            raise NotApplicableError(f"the response quotes no span of {self.min_span_words} words or more")
         result: MetricResult = await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
         return result
 
@@ -96,7 +96,7 @@ class BleuScore(collections.BleuScore):
         bleu = BLEU(tokenize=self.kwargs.get("tokenize"))
         compared = (response.split(". ")[0], *reference.split(". "))  # as ragas divides them
         if all(len(bleu.tokenizer(text).split()) < bleu.max_ngram_order for text in compared):
-            raise UndefinedScoreError(
+            raise NotApplicableError(
                 f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
             )
         result: MetricResult = await super().ascore(reference=reference, response=response)

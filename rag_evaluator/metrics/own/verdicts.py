@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.errors import JudgementError
+from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.metrics.own.grounded import note_supports
 from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
@@ -54,7 +54,7 @@ class Verified(BaseMetric):
             question: that the system was asked; empty where the metric does not read it.
         """
         if not statements:
-            raise JudgementError("the judge found no statement in a text")
+            raise NotApplicableError("the judge found no statement in a text")
         supports = await self.verifier.supports(texts, statements, question)
         values = values or {"context": BETWEEN.join(texts), "statements": statements}
         return note_supports(self.llm, statements, supports, self.threshold, places, more or {}, values)

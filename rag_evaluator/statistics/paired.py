@@ -91,12 +91,14 @@ def rows_needed(
 
 
 def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
-    """Whether the test of `unseen_root` has this power, for n gains of which half are `std` above, half below the mean.
+    """Whether the test of `unseen_root` has this power: whether it finds the mean that 80 of 100 samples exceed.
 
-    k is the root between 0 and 1 of (n + UNSEEN) product k^2 + linear k - slope = 0.
+    Half of the n gains are `std` above their mean, half below. k is the root between 0 and 1 of
+    (n + UNSEEN) product k^2 + linear k - slope = 0.
     """
     from scipy.special import ndtri
 
+    mean -= ndtri(POWER) * std / math.sqrt(n)
     low, high = max(mean - std, -1.0), mean + std
     product, middle = low * high, (low + high) / 2
     slope = n * middle - UNSEEN
@@ -104,10 +106,8 @@ def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
         return False
     linear = n * (middle - product) + 2 * UNSEEN * middle
     k = 2 * slope / (linear + math.sqrt(linear**2 + 4 * (n + UNSEEN) * product * slope))
-    of_low, of_high = math.log1p(k * low), math.log1p(k * high)
-    root = math.sqrt(max(n * (of_low + of_high) + 2 * UNSEEN * math.log1p(-k), TIE))
-    spread = math.sqrt(n) / 2 * (of_high - of_low) / root  # standard deviation of the root
-    return bool(root - ndtri(POWER) * spread >= -ndtri(ALPHA / 2))
+    squared = n * (math.log1p(k * low) + math.log1p(k * high)) + 2 * UNSEEN * math.log1p(-k)
+    return bool(squared >= ndtri(ALPHA / 2) ** 2)
 
 
 def _power(size: float, n: int) -> float:

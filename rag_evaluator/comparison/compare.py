@@ -37,6 +37,7 @@ from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
 from rag_evaluator.statistics.paired import (
+    ALPHA,
     EFFECT,
     MOST_ROWS,
     POWER,
@@ -253,13 +254,14 @@ def difference_of(
 def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: float | None) -> MetricComparison | None:
     """A difference by labels as the line of a table, of which p after Holm is not known yet; None without an estimate.
 
-    Labels that a difference like this needs: the interval is as wide as the root of their number, and 1 + z(0.8) /
-    z(level) times as far from 0 as its half width for a power of 0.8.
+    Labels that a difference like this needs: the interval is as wide as the root of their number, and for a power of
+    0.8 (z(0.8) + z(0.95)) / z(level) times as far from 0 as its half width, with z(level) of its own level.
     """
     mean, low, high = figures.label_mean, figures.ci_low, figures.ci_high
     if mean is None or low is None or high is None:
         return None
-    further = 1 + NormalDist().inv_cdf(POWER) / NormalDist().inv_cdf((1 + figures.ci_level) / 2)
+    power, alpha, level = map(NormalDist().inv_cdf, (POWER, 1 - ALPHA / 2, (1 + figures.ci_level) / 2))
+    further = (power + alpha) / level
     mean = mean if abs(mean) > TIE else 0.0
     needed = figures.labels * (further * (high - low) / 2 / mean) ** 2 if mean else inf
     wins, losses = (int(np.count_nonzero(sign * gains > TIE)) for sign in (1, -1))

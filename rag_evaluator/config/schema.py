@@ -72,7 +72,7 @@ class Config(Section):
         group_by: columns; figures are also given for the rows of each of their values.
         cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
         thresholds: metric -> a score; the summary also gives the share of rows that reach it.
-        ci_level: level of the intervals.
+        ci_level: level of the intervals; what is shown, equal or won does not depend on it.
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
         report: write `report.html` beside the scores.
         certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.

@@ -22,24 +22,25 @@ from rag_evaluator.results.conclusion import (
 from rag_evaluator.results.flags import MANY_FLAGGED, MUCH
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
-from rag_evaluator.statistics.paired import MetricComparison, Verdict
+from rag_evaluator.statistics.paired import ALPHA, MetricComparison, Verdict
 
 WITHIN: Mapping[Verdict, str] = {
     "different, but less than the margin": "Different, but less than",
     "equal within the margin": "Equal within",
 }
 DIFFERENCE_RULE = (
-    "The {level:g} % interval of the paired difference decides; p belongs to this interval: it is below {alpha} "
-    "exactly where the interval excludes 0. Shown: p after Holm, over the {tests} of this comparison, is at most "
-    "{alpha}. Not settled: all others. Equal in all rows: no row has another score in the second run; other rows may. "
-    "Equal within the margin: both ends of the interval lie inside a margin that was given beforehand. The largest "
+    "Shown: p after Holm, over the {tests} of this comparison, is at most {alpha}. p is the larger one of two: that of "
+    "the interval of the paired difference, below {alpha} where the 95 % interval excludes 0, and that of a test which "
+    "knows that a few rows may fall much though none of these did. Intervals are for {level:g} %. Not settled: all "
+    "others. Equal in all rows: no row has another score in the second run; other rows may. Equal within the margin: "
+    "both ends of the 95 % interval lie inside a margin that was given beforehand. The largest "
     "difference: as a share of the metric's range. Rows that a difference needs: for a power of 0.8, of this metric "
     "alone, if rows differ as much as these do."
 )
 LABEL_RULE = (
-    "By people's labels: the {level:g} % interval of the difference of the mean labels decides, which the scores "
-    "narrow where they help; p belongs to it. Shown: p after Holm, over the {tests} by labels of this comparison, is "
-    "at most {alpha}. Labels that a difference needs: for a power of 0.8, of this metric alone, if the true "
+    "By people's labels: p belongs to the interval of the difference of the mean labels, which the scores narrow where "
+    "they help. Shown: p after Holm, over the {tests} by labels of this comparison, is at most {alpha}. Intervals are "
+    "for {level:g} %. Labels that a difference needs: for a power of 0.8, of this metric alone, if the true "
     "difference is the one found, and the interval narrows with the root of their number. Labels of texts that are "
     "equal in both runs count as equal. A margin is for scores only."
 )
@@ -80,7 +81,7 @@ def conclude_comparison(
     seen = next_command(("report", *folders)) if is_report else ""
     tested = [line for line in labels if line.tested is not None]
     families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
-    limits = {"level": 100 * level, "alpha": f"{1 - level:.2g}"}
+    limits = {"level": 100 * level, "alpha": ALPHA}
     rules = [rule.format(**limits, tests=counted(tests, "difference")) for rule, tests in families.items()]
     return Conclusion(sentences, seen, rules)
 

@@ -216,8 +216,8 @@ class DifferenceTest(NamedTuple):
     """What belongs to the interval of `difference_interval`.
 
     Attributes:
-        p: two-sided p-value of a mean difference of 0: below 0.05 exactly where the 95 % interval excludes 0, and so
-            for any level. 1 with one row or one cluster, None without a row that counts.
+        p: two-sided p-value of a mean difference of 0, see `difference_p`: where it is at most 0.05 the 95 % interval
+            excludes 0. 1 with one row or one cluster, None without a row that counts.
         units: the `effective_units`, rows or clusters; 0 without a row that counts.
         squares: what is added to the sum of squares of their differences, see `pseudo_squares`.
     """

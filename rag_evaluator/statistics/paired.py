@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.formulas import TIE, UNSEEN, Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_test
 
 Floats = NDArray[np.float64]
@@ -29,30 +29,33 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def is_shown(p_holm: float | None, level: float) -> bool:
-    """Whether a difference is shown: its p-value after Holm is at most 1 - level; None: it was not tested."""
-    return p_holm is not None and p_holm <= 1 - level + 1e-12
+ALPHA, POWER = 0.05, 0.8
+
+
+def is_shown(p_holm: float | None) -> bool:
+    """Whether a difference is shown: its p-value after Holm is at most `ALPHA`; None: it was not tested."""
+    return p_holm is not None and p_holm <= ALPHA + 1e-12
 
 
 MOST_ROWS = 100_000
 FEWEST = 2  # rows; one has the whole range
 UNLIMITED = 10**12
+FINENESS = 10**6  # parts of a metric's range in which the smallest difference is looked for
 
 
-ALPHA, POWER = 0.05, 0.8
+def smallest_difference(
+    std: float | None, n: int, design_effect: float = 1.0, squares: float = 0.0, width: float | None = None
+) -> float | None:
+    """The true mean difference that both two-sided tests of `difference_p` find in n rows with a power of `POWER`.
 
-
-def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, squares: float = 0.0) -> float | None:
-    """The true mean difference that the two-sided test of n rows finds with a power of `POWER`.
-
-    The test is the one of the printed interval: Student's t with the pseudo-pairs of `difference_interval`. In the
-    metric's units; None where the spread of the differences is not known: with fewer than two rows, or when no row
-    differs from the others.
+    In the metric's units, above `width` where the range has none; None where the spread of the differences is not
+    known: with fewer than two rows, or when no row differs from the others.
 
     Args:
         std: standard deviation of the differences between rows, or between the means of clusters.
         design_effect: how many rows there are for each of these.
         squares: what pseudo-pairs add to the sum of squares, see `pseudo_squares`.
+        width: of the metric's range; None: of the first test alone, Student's t.
     """
     from scipy.special import nctdtrinc, stdtrit
 
@@ -61,21 +64,50 @@ def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, s
         return None
     free = independent - 1
     shift = nctdtrinc(free, 1 - POWER, stdtrit(free, 1 - ALPHA / 2))
-    return float(shift) * math.sqrt((std**2 + squares / independent) / independent)
+    least = float(shift) * math.sqrt((std**2 + squares / independent) / independent)
+    if width is None:
+        return least
+    steps = range(FINENESS + 1)
+    step = bisect_left(steps, True, key=lambda step: _outweighs_unseen(step / FINENESS, std / width, independent))
+    return max(least, step / FINENESS * width)
 
 
-def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, squares: float = 0.0) -> int | None:
+def rows_needed(
+    std: float | None, effect: float, design_effect: float = 1.0, squares: float = 0.0, width: float | None = None
+) -> int | None:
     """The rows with which a true mean difference of `effect` is found with this power; None as above."""
     if std is None or std <= TIE:
         return None
 
     def is_enough(independent: int) -> bool:
-        return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
+        power = _power(effect / math.sqrt(std**2 + squares / independent), independent)
+        outweighs = width is None or _outweighs_unseen(effect / width, std / width, independent)
+        return outweighs and not power < POWER  # NaN: no doubt
 
     independent = bisect_left(range(UNLIMITED + 1), True, lo=FEWEST, key=is_enough)
     if independent > UNLIMITED:
         return None
     return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58
+
+
+def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
+    """Whether the test of `unseen_root` has this power: whether it finds the mean that 80 of 100 samples exceed.
+
+    Half of the n gains are `std` above their mean, half below. k is the root between 0 and 1 of
+    (n + UNSEEN) product k^2 + linear k - slope = 0.
+    """
+    from scipy.special import ndtri
+
+    mean -= ndtri(POWER) * std / math.sqrt(n)
+    low, high = max(mean - std, -1.0), mean + std
+    product, middle = low * high, (low + high) / 2
+    slope = n * middle - UNSEEN
+    if slope <= 0:
+        return False
+    linear = n * (middle - product) + 2 * UNSEEN * middle
+    k = 2 * slope / (linear + math.sqrt(linear**2 + 4 * (n + UNSEEN) * product * slope))
+    squared = n * (math.log1p(k * low) + math.log1p(k * high)) + 2 * UNSEEN * math.log1p(-k)
+    return bool(squared >= ndtri(ALPHA / 2) ** 2)
 
 
 def _power(size: float, n: int) -> float:
@@ -109,14 +141,14 @@ class MetricComparison:
     Attributes:
         mean_a, mean_b: of the rows that both sides scored; None if there are none.
         difference: b minus a, row by row, with its interval.
-        p: of the test that the interval of the difference belongs to: below 1 - level exactly where that excludes 0;
-            None if it was not made. `p_holm` holds for all tests of the table together.
+        p: of `difference_test`; None if it was not made. `p_holm` holds for all tests of the table together.
         wins, ties, losses: rows in which b is better than, equal to, worse than a.
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all, or no
             difference on the scale is found.
         rows_needed: to find the effect that was asked for; None where rows do not differ, and of one or two clusters.
         only_a, only_b: rows that only this side scored.
         margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
+        decisive: the difference with the interval that the margin is held against, for 95 %; None: it is `difference`.
     """
 
     metric: str
@@ -134,14 +166,15 @@ class MetricComparison:
     only_a: int = 0
     only_b: int = 0
     margin: float | None = None
+    decisive: Estimate | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """What is known of the difference. The interval decides: `shown` after Holm, equality by both of its ends.
+        """What is known of the difference: `shown` by p after Holm, equality by both ends of the 95 % interval.
 
         `equal in all rows` is said of these rows only: no score differs in any of them.
         """
-        shown = is_shown(self.p_holm, self.difference.ci_level)
+        shown = is_shown(self.p_holm)
         if self.is_within_margin:
             return "different, but less than the margin" if shown else "equal within the margin"
         if shown:
@@ -150,8 +183,9 @@ class MetricComparison:
 
     @property
     def is_within_margin(self) -> bool:
-        """Whether both ends of the interval are inside the margin."""
-        low, high = self.difference.ci_low, self.difference.ci_high
+        """Whether both ends of the 95 % interval are inside the margin."""
+        decisive = self.decisive or self.difference
+        low, high = decisive.ci_low, decisive.ci_high
         if self.margin is None or low is None or high is None:
             return False
         return -self.margin < low and high < self.margin
@@ -200,7 +234,7 @@ def _compared(
     design = difference.n / units if units else 1.0
     # of rows or clusters; one cluster says nothing of others
     spread = None if difference.stderr is None else difference.stderr * math.sqrt(units)
-    smallest = smallest_difference(spread, difference.n, design, squares)
+    smallest = smallest_difference(spread, difference.n, design, squares, pair.scale.width)
     is_hopeless = difference.is_clustered and units <= FEWEST + TIE  # more rows of so few clusters do not help
     return MetricComparison(
         metric=pair.metric,
@@ -208,12 +242,13 @@ def _compared(
         mean_a=_mean(a[both], counted[both]),
         mean_b=_mean(b[both], counted[both]),
         difference=difference,
+        decisive=difference_interval(differences, pair.scale, 1 - ALPHA, clusters, weights),
         p=p,
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
         smallest_difference=None if smallest is None or smallest > pair.scale.width else smallest,
-        rows_needed=None if is_hopeless else rows_needed(spread, effect, design, squares),
+        rows_needed=None if is_hopeless else rows_needed(spread, effect, design, squares, pair.scale.width),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

@@ -16,15 +16,16 @@ from rag_evaluator.results.conclusion import (
 )
 from rag_evaluator.results.overview import counted
 from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+from rag_evaluator.statistics.intervals import difference_interval, difference_test, mean_interval
+from rag_evaluator.statistics.paired import is_shown
 from rag_evaluator.tasks.references import ROWS
 
 MEASURE = "nDCG@10"  # by which two orders are compared
 SHARES, CORRELATIONS = Scale(0.0, 1.0), Scale(-1.0, 1.0)
 CHANCE = 0.5  # agreement below it: most pairs were decided by their place
 SORT_RULES = (
-    f"better, worse: the interval of the paired difference of {MEASURE} by the column `relevance` is on one side of 0; "
-    "else it is not settled.",
+    f"better, worse: p of the paired difference of {MEASURE} by the column `relevance`, made as in compare, is at most "
+    "0.05; else it is not settled.",
     "changed: the contexts that were sorted are not in the retriever's order.",
     "place: said where both orders of a pair chose the same context in less than half of the pairs, on average.",
 )
@@ -89,14 +90,14 @@ def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
 
 
 def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> str:
-    estimate = difference_interval([ours - theirs for ours, theirs in graded], SHARES, level)
+    differences = [ours - theirs for ours, theirs in graded]
+    estimate = difference_interval(differences, SHARES, level)
     assert estimate.mean is not None
     assert estimate.ci_low is not None
     assert estimate.ci_high is not None
     means = [math.fsum(side) / len(graded) for side in zip(*graded, strict=True)]
-    better = estimate.ci_low > 0
-    if better or estimate.ci_high < 0:
-        begin = f"{judge}'s order is {'better' if better else 'worse'} than the retriever's"
+    if is_shown(difference_test(differences, SHARES).p):
+        begin = f"{judge}'s order is {'better' if estimate.mean > 0 else 'worse'} than the retriever's"
     else:
         begin = f"Not settled whether {judge[0].lower()}{judge[1:]}'s order is better than the retriever's"
     difference = with_ends_beside([0.0], estimate.mean, estimate.ci_low, estimate.ci_high)

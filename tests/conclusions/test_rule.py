@@ -34,13 +34,13 @@ def tables(draw: st.DrawFn) -> list[MetricComparison]:
 
 @settings(max_examples=300, deadline=None)
 @given(tables())
-def test_the_interval_decides(table: list[MetricComparison]) -> None:
+def test_nothing_is_shown_whose_interval_has_0(table: list[MetricComparison]) -> None:
     for line in table:
         low, high = line.difference.ci_low, line.difference.ci_high
         if line.p is None or low is None or high is None or abs(line.p - (1 - LEVEL)) < ROUNDING:
             continue
         excludes_zero = low > 0 or high < 0
-        assert (line.p < 1 - LEVEL) == excludes_zero
+        assert line.p > 1 - LEVEL or excludes_zero
         assert line.p_holm is not None
         assert line.p_holm >= line.p
         if line.verdict in ("shown", "different, but less than the margin"):
@@ -73,8 +73,7 @@ def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -
         assert "Not settled" not in text
 
 
-@pytest.mark.parametrize("name", [name for name in CELLS if not name.startswith("skewed")])
+@pytest.mark.parametrize("name", CELLS)
 def test_of_two_equal_systems_with_eight_metrics_shown_is_said_in_at_most_6_percent(name: str) -> None:
-    shown, _ = simulate(*CELLS[name], 30, 2000)
-
-    assert shown <= MOST
+    for rows in (20, 49, 101):  # 49 and 101: so few that a fall of a tenth, of a twentieth, is missing most often
+        assert simulate(*CELLS[name], rows, 500)[0] <= MOST

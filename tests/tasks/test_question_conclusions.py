@@ -40,6 +40,13 @@ def ends(values: list[float], low: float = 0.0) -> str:
     return f"{estimate.mean:.2f} [{estimate.ci_low:.2f}, {estimate.ci_high:.2f}]"
 
 
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_a_small_gain_in_few_questions_is_not_settled_whatever_the_level_of_intervals(level: float) -> None:
+    rows = [fields([0, 1], 1.0, measured=(score, 0.7)) for score in (0.76, 0.8, 0.84)] * 8
+    [sentence] = sort_conclusion(rows, {**JUDGED, "ci_level": level}).sentences
+    assert sentence.startswith("Not settled whether the judge's order is better than the retriever's")
+
+
 def test_a_gain_is_shown_where_the_interval_of_the_paired_difference_excludes_0() -> None:
     rows = [fields([0, 1], 1.0, measured=(0.9, 0.7))] * 40
     estimate = difference_interval([0.2] * 40, Scale())

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -34,9 +35,35 @@ def test_a_lower_score_wins_where_lower_is_better() -> None:
 
 
 def test_the_p_value_is_that_of_scipy_s_t_test_with_one_more_pair_at_each_end() -> None:
-    ties = [0.0] * 10
-    (row,) = compare_scores([paired("m", ties, [*ties[:9], 1.0], METRICS["answer_relevancy"].scale)])
-    assert row.p == pytest.approx(scipy.stats.ttest_1samp([*ties[:9], 1.0, -2.0, 2.0], 0).pvalue)
+    differences = [1.0] * 20 + [-1.0] * 10
+    (row,) = compare_scores([paired("m", [0.0] * 30, differences, METRICS["answer_relevancy"].scale)])
+    assert row.p == pytest.approx(scipy.stats.ttest_1samp([*differences, -2.0, 2.0], 0).pvalue)
+
+
+@pytest.mark.parametrize("kind", ["judged", "continuous"])
+@pytest.mark.parametrize(("gain", "rows"), [(1 / 9, 20), (1 / 9, 46), (1 / 19, 46), (1 / 19, 95)])
+def test_gains_in_all_rows_are_no_less_likely_than_that_the_rows_with_falls_were_not_drawn(
+    gain: float, rows: int, kind: Literal["judged", "continuous"]
+) -> None:
+    """A share q of rows that fall by 1, with the others' gains, makes the mean 0; (1 - q)^n of samples have none."""
+    chance = (1 / (1 + gain)) ** rows
+    gains = np.random.default_rng(0).uniform(0.95 * gain, 1.05 * gain, rows)
+    for sign in (1, -1):
+        p = difference_test(sign * gains, Scale(kind=kind)).p
+        assert p is not None
+        assert chance * 0.8 < p < chance * 3
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
+def test_what_is_said_of_a_difference_does_not_depend_on_the_level_of_its_interval(level: float) -> None:
+    pairs = [
+        paired("two of thirty", [0.0] * 30, [0.0] * 28 + [1.0] * 2, JUDGED),
+        paired("most", [0.0] * 30, [0.0] * 6 + [1.0] * 24, JUDGED),
+        paired("as good", [0.5] * 60, [0.4, 0.6] * 30, JUDGED),
+    ]
+    rows = compare_scores(pairs, level=level, margins={"as good": 0.04})
+    assert [row.verdict for row in rows] == ["not settled", "shown", "equal within the margin"]
+    assert {row.difference.ci_level for row in rows} == {level}
 
 
 def test_the_family_of_holm_is_all_metrics_of_all_runs() -> None:
@@ -63,7 +90,7 @@ def test_clusters_widen_the_interval_and_weaken_test_and_power() -> None:
     (alone,), (together,) = compare_scores([pair]), compare_scores([pair], clusters)
     assert together.difference == difference_interval(pair.b - 0.5, JUDGED, clusters=clusters)
     assert (alone.p or 1) < (together.p or 0)
-    assert (alone.smallest_difference or 0) < (together.smallest_difference or 0)
+    assert (alone.smallest_difference or 1) < (together.smallest_difference or 1)
     assert (alone.rows_needed or 0) < (together.rows_needed or 0)
 
 

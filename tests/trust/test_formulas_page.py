@@ -16,6 +16,7 @@ from rag_evaluator.statistics import (
     moments,
     with_pseudo_units,
 )
+from rag_evaluator.statistics.formulas import unseen_root
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)
@@ -39,7 +40,9 @@ def test_each_step_of_the_example_is_what_the_code_computes() -> None:
 
 def test_the_other_examples_are_what_the_code_computes() -> None:
     assert f"which is {ends(difference_interval([0] * 9 + [1], JUDGED))}." in TEXT
-    assert f"gives p = {difference_test([0] * 9 + [1], JUDGED).p:.3f}." in TEXT
+    ties = np.array([0.0] * 9 + [1.0])
+    assert f"the root is {float(unseen_root(np.full(10, 0.1), ties)):.3f}" in TEXT
+    assert f"the larger one: {difference_test(ties, JUDGED).p:.3f}." in TEXT
     relevancy = [0.9, 0.8, 0.85, 0.95, 0.75, 0.85, 0.9, 0.8, 0, 0]
     assert f"`answer_relevancy` {', '.join(map(str, relevancy))}." in TEXT
     assert f": {ends(mean_interval(relevancy, METRICS['answer_relevancy'].scale))}." in TEXT

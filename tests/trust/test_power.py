@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rag_evaluator.statistics import Paired, Scale, compare_scores, rows_needed, smallest_difference
+from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_test, rows_needed, smallest_difference
 
 
 def test_half_a_standard_deviation_needs_34_pairs() -> None:
@@ -17,6 +17,21 @@ def test_half_a_standard_deviation_needs_34_pairs() -> None:
 def test_more_rows_show_a_smaller_difference_in_units_of_the_metric() -> None:
     assert smallest_difference(0.2, 10_000) == pytest.approx(2.802 * 0.2 / 100, rel=1e-3)  # 1.960 + 0.842 = 2.802
     assert smallest_difference(0.2, 100) == pytest.approx(2 * (smallest_difference(0.1, 100) or 0))
+
+
+def simulated(mean: float, std: float, rows: int) -> float:
+    """How often a difference with this true mean has a p of at most 0.05."""
+    drawn = np.random.default_rng(6).normal(mean, std, (600, rows))
+    return float(np.mean([(difference_test(row, Scale(kind="continuous")).p or 0) <= 0.05 for row in drawn]))
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.05, 0.1), (0.1, 0.2), (0.15, 0.3)])
+def test_the_rows_that_are_needed_find_the_difference_in_80_of_100_cases(mean: float, std: float) -> None:
+    rows = rows_needed(std, mean, width=1.0)
+    assert rows is not None
+    assert rows > (rows_needed(std, mean) or 0)
+    assert simulated(mean, std, rows) == pytest.approx(0.8, abs=0.04)
+    assert smallest_difference(std, rows, width=1.0) == pytest.approx(mean, rel=0.03)
 
 
 def test_clusters_count_for_as_many_rows_as_they_are_worth() -> None:

@@ -7,10 +7,11 @@ from rag_evaluator.results.conclusion import Conclusion, judge_words, next_comma
 from rag_evaluator.results.overview import counted
 
 WIN_RATE = "win rate of a"
+DECISIVE = "interval_95"  # there where other intervals have another level
 EVEN = 0.5  # win rate of runs that are equally good
 RULES = (
     "win rate: of the rows that were judged those that a run wins; a tie is half a win.",
-    f"wins: the interval of the win rate is on one side of {EVEN:g}; else it is not settled.",
+    f"wins: the 95 % interval of the win rate is on one side of {EVEN:g}; else it is not settled.",
     "place: said where the same place won in both orders in more than half of the rows that the judge was asked about.",
 )
 
@@ -38,11 +39,12 @@ def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     if summary["same"] == rate["scored"]:
         return f"No difference: in {rows} both runs have the same answer, and the judge was not asked."
     mean, low, high = rate["mean"], rate["ci_low"], rate["ci_high"]
-    if high < EVEN:
+    decisive = rate.get(DECISIVE, (low, high))
+    if decisive[1] < EVEN:
         names, mean, low, high = names[::-1], 1 - mean, 1 - high, 1 - low
     share = with_ends_beside([EVEN], mean, low, high)
     words = f"{share} of {rows} against {names[1]}, ties count half{judge_words(config)}."
-    if low > EVEN:
+    if not decisive[0] <= EVEN <= decisive[1]:
         return f"{names[0]} wins: {words}"
     return f"Not settled which run answers better: {names[0]} wins {words}"
 

@@ -12,7 +12,7 @@ from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.errors import UPDATE, ConfigError, PromptTooLongError, ResultsError
-from rag_evaluator.features.duel.conclusion import WIN_RATE
+from rag_evaluator.features.duel.conclusion import DECISIVE, WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -56,6 +56,9 @@ def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
     labels = [pair.cluster for pair, _, _ in ended]
     clusters = labels if any(label is not None for label in labels) else None
     estimate = asdict(mean_interval(values, Scale(), level, clusters))
+    decisive = mean_interval(values, Scale(), clusters=clusters)
+    if level != decisive.ci_level:
+        estimate[DECISIVE] = [decisive.ci_low, decisive.ci_high]
     reasons = Counter(reason for _, outcome, reason in ended if outcome is None)
     return {"scored": estimate.pop("n"), "count": len(ended), **estimate, "reasons": dict(reasons.most_common())}
 

@@ -42,6 +42,16 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+def test_the_95_percent_interval_says_who_wins_whatever_interval_is_printed() -> None:
+    """A run of `ci_level: 0.5` prints a narrow interval, and one of 0.999 a wide one."""
+    narrow, wide = summary(0.55, 0.52, 0.58), summary(0.7, 0.49, 0.86)
+    narrow["measures"]["win rate of a"]["interval_95"] = [0.45, 0.65]
+    wide["measures"]["win rate of a"]["interval_95"] = [0.55, 0.82]
+    firsts = [duel_conclusion(figures, TOY, []).sentences[0] for figures in (narrow, wide)]
+    assert firsts[0].startswith("Not settled which run answers better: base wins 0.55 [0.52, 0.58] of 40 rows")
+    assert firsts[1].startswith("base wins: 0.70 [0.49, 0.86] of 40 rows")
+
+
 @pytest.mark.parametrize(("figures", "beginning"), CASES.values(), ids=CASES)
 def test_a_run_wins_if_the_whole_interval_is_on_one_side_of_one_half(figures: dict[str, Any], beginning: str) -> None:
     conclusion = duel_conclusion(figures, TOY, ["results/base", "results/demo"])

@@ -87,7 +87,8 @@ def conclude_comparison(
 NAMED = 3  # rows to read before deciding
 DECISION_RULE = (
     "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none; it "
-    "names the rows whose scores fell, or rose, most."
+    "names the rows whose scores fell, or rose, most. A row is called by its id, else by the number of its line in "
+    "scores.jsonl; where the two runs have it in different lines, by that of the run that is named."
 )
 
 
@@ -118,9 +119,10 @@ def decisions_of(
         if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
             parts.append(f"Not settled: {listed(unsettled)}.")
         against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
-        of_run = (change.name for change in changed if (change.run, change.direction) == (run, against))
-        if rows := list(dict.fromkeys(of_run))[:NAMED]:
-            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
+        of_run = [change for change in changed if (change.run, change.direction) == (run, against)][:NAMED]
+        if rows := list(dict.fromkeys(change.name for change in of_run)):
+            lines_of = f" of {baseline}" if any(change.lines_differ for change in of_run) else ""
+            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}{lines_of}, where {loser} lost.")
         yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings))
 
 

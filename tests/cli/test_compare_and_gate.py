@@ -14,6 +14,7 @@ from rag_evaluator.cli.main import main
 ROOT = Path(__file__).parents[2]
 ROWS = 40
 Capture = pytest.CaptureFixture[str]
+TWO_ROWS = [{"id": place, "user_input": "What?", "response": "It.", "reference": "It."} for place in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,33 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
     assert re.fullmatch("    second: It stands.!+…", lines[5])
     assert max(map(len, lines)) <= 172
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.charts
+def test_what_is_given_to_others_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture) -> None:
+    """Though the runs are given by absolute paths, and sentences say what makes their scores differ."""
+    files = [tmp_path / name for name in ("page.html", "table.csv", "junit.xml")]
+    for name, more in (("a", {}), ("b", {"user_input": "Else?", "response": "No.", "limit": 1})):
+        config = {"metrics": ["exact_match"], "name": name, "limit": more.pop("limit", None)}
+        RAGEvaluator(config).evaluate([{**row, **more} for row in TWO_ROWS], folder=tmp_path / name)
+    partial = tmp_path / "b"
+    (partial / "certificate.json").write_text("damaged")
+    assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(files[0])]) == 0
+    assert main(["compare", str(tmp_path / "a"), str(partial), "--csv", str(files[1])]) == 0
+    rules = ["--not-worse-than", str(tmp_path / "a"), "--margin", "0.1", "--junit", str(files[2])]
+    assert main(["gate", str(partial), *rules]) == 1
+    assert main(["report", str(partial)]) == 0
+    texts = [file.read_text(encoding="utf-8") for file in (*files, partial / "report.html")]
+    assert "<li dir=\"auto\">b is partial: 1 of 2 rows" in texts[0]
+    assert "have other questions in b" in texts[2]
+    assert "The certificate cannot be read." in texts[3]
+    assert [text.count(str(tmp_path)) for text in texts] == [0] * 4
+
+
+def test_two_folders_of_one_name_are_called_by_what_tells_them_apart(tmp_path: Path, capsys: Capture) -> None:
+    runs = [str(made_run(tmp_path / name / "demo", {"exact_match": [1.0]}, rows=TWO_ROWS[:1])) for name in ("old", "new")]
+    assert main(["compare", *runs]) == 0
+    assert "1 rows of old/demo and new/demo matched by 'id'" in capsys.readouterr().out
 
 
 def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:

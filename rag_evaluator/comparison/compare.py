@@ -176,9 +176,8 @@ def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: 
 
 def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     """The runs under names that differ: a run may be compared with itself. See `read_scores` for absolute paths."""
-    paths = [run.folder if run.folder and run.folder.is_absolute() else run.name for run in runs]
-    short = folder_names(list(map(str, paths)))
-    names = [run.name if path is run.name else short[str(path)] for run, path in zip(runs, paths, strict=True)]
+    paths = [str(run.folder or run.name) for run in runs]
+    names = [folder_names(paths)[path] if Path(path).is_absolute() else path for path in paths]
     before = [names[:place].count(name) for place, name in enumerate(names)]
     return [run.named(f"{name} ({n + 1})" if n else name) for run, name, n in zip(runs, names, before, strict=True)]
 

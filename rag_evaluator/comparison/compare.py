@@ -14,7 +14,7 @@ from rag_evaluator.comparison.changed import changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.atomic import check_replaceable, folder_names
+from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.results.aligned import (
@@ -175,11 +175,10 @@ def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: 
 
 
 def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
-    """The runs under names that differ: a run may be compared with itself. See `read_scores` for absolute paths."""
-    paths = [str(run.folder or run.name) for run in runs]
-    names = [folder_names(paths)[path] if Path(path).is_absolute() else path for path in paths]
+    """The runs under names that differ: a run may be compared with itself."""
+    names = [run.name for run in runs]
     before = [names[:place].count(name) for place, name in enumerate(names)]
-    return [run.named(f"{name} ({n + 1})" if n else name) for run, name, n in zip(runs, names, before, strict=True)]
+    return [run.named(f"{run.name} ({n + 1})") if n else run for run, n in zip(runs, before, strict=True)]
 
 
 def adjusted(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:

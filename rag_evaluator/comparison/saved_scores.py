@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
@@ -19,8 +19,6 @@ from rag_evaluator.tasks.open_run import open_run
 
 def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ()) -> ScoredRows:
     """The scores of a results folder, of `Results`, or of a file or frame of scores from elsewhere.
-
-    Their name is the path as it was given; of an absolute one the last part, as pages and reports are given to others.
 
     Args:
         source: Any: one of these.
@@ -44,8 +42,7 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
             if math.isinf(value) or not (scale is None or math.isnan(value) or scale.holds(value)):
                 where = f"{scores.name}, {scores.samples[place].where}"
                 raise ResultsError(f"{where}: {metric} is {value:g}, expected {expected}.")
-    path = PurePath(scores.name)
-    return scores.named(path.name) if path.is_absolute() else scores
+    return scores
 
 
 def _of_path(path: Path, no_scores: Collection[str]) -> ScoredRows:

@@ -135,7 +135,7 @@ def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
             if metric in certificate["metrics"]
         ]
     except (ResultsError, KeyError, TypeError, AttributeError):
-        return "The certificate cannot be read. 'rag-evaluator certify' writes it again.", []
+        return "The certificate cannot be read. Run certify again.", []
     labels = ", ".join(map(_short, map(str, certificate["labels"])))
     return f"Certificate of {certificate.get('date')}, labels: {labels}.", lines
 

@@ -55,6 +55,22 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert "topic: [red]law" in shown
 
 
+@pytest.mark.parametrize("width", ["80", "100", "139"])
+def test_a_narrow_terminal_shows_metric_means_difference_and_conclusion_and_names_the_rest(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert run(folder, "compare", "a", "b", "--group-by", "topic") == 0
+    lines = capsys.readouterr().out.splitlines()
+    tables = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in lines if line[:1] in "│┃"]
+    assert ["metric", "first", "second", "difference", "conclusion"] in tables
+    cells = next(cells for cells in tables if cells[0] == "exact_match")
+    assert (cells[1:3], cells[4]) == (["1.000", "0.975"], "not settled")
+    assert re.fullmatch(r"-0\.025 \[-0\.\d{3}, 0\.\d{3}\]", cells[3])
+    assert "won/tie/lost, p, p (Holm), can show, rows to show 0.05: in 140 columns" in " ".join(map(str.strip, lines))
+    assert max(len(line) for line in lines if line[:1] in "│┃┡└") <= int(width)
+
+
 def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
     claim, runs = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000, []
     for name, verdict, response in (("one", 1, "It lies.\x07"), ("two", 0, "It stands." + "!" * 1_000)):
@@ -78,30 +94,20 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
 
 
 @pytest.mark.charts
-def test_what_is_given_to_others_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture) -> None:
+def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture) -> None:
     """Though the runs are given by absolute paths, and sentences say what makes their scores differ."""
-    files = [tmp_path / name for name in ("page.html", "table.csv", "junit.xml")]
-    for name, more in (("a", {}), ("b", {"user_input": "Else?", "response": "No.", "limit": 1})):
-        config = {"metrics": ["exact_match"], "name": name, "limit": more.pop("limit", None)}
+    for name, limit, more in (("a", None, {}), ("b", 1, {"user_input": "Else?", "response": "No."})):
+        config = {"metrics": ["exact_match"], "name": name, "limit": limit}
         RAGEvaluator(config).evaluate([{**row, **more} for row in TWO_ROWS], folder=tmp_path / name)
-    partial = tmp_path / "b"
+    partial, page = tmp_path / "b", tmp_path / "page.html"
     (partial / "certificate.json").write_text("damaged")
-    assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(files[0])]) == 0
-    assert main(["compare", str(tmp_path / "a"), str(partial), "--csv", str(files[1])]) == 0
-    rules = ["--not-worse-than", str(tmp_path / "a"), "--margin", "0.1", "--junit", str(files[2])]
-    assert main(["gate", str(partial), *rules]) == 1
+    assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(page)]) == 0
     assert main(["report", str(partial)]) == 0
-    texts = [file.read_text(encoding="utf-8") for file in (*files, partial / "report.html")]
-    assert "<li dir=\"auto\">b is partial: 1 of 2 rows" in texts[0]
-    assert "have other questions in b" in texts[2]
-    assert "The certificate cannot be read." in texts[3]
-    assert [text.count(str(tmp_path)) for text in texts] == [0] * 4
-
-
-def test_two_folders_of_one_name_are_called_by_what_tells_them_apart(tmp_path: Path, capsys: Capture) -> None:
-    runs = [str(made_run(tmp_path / name / "demo", {"exact_match": [1.0]}, rows=TWO_ROWS[:1])) for name in ("old", "new")]
-    assert main(["compare", *runs]) == 0
-    assert "1 rows of old/demo and new/demo matched by 'id'" in capsys.readouterr().out
+    compared, alone = (path.read_text(encoding="utf-8") for path in (page, partial / "report.html"))
+    assert '<li dir="auto">b is partial: 1 of 2 rows' in compared
+    assert "have other questions in b" in compared
+    assert "The certificate cannot be read." in alone
+    assert str(tmp_path) not in compared + alone
 
 
 def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:

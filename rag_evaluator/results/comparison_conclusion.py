@@ -52,6 +52,7 @@ def conclude_comparison(
     effect: float,
     level: float,
     labels: Sequence[LabelDifference] = (),
+    following: Sequence[str] = (),
 ) -> Conclusion:
     """The sentences about each run against the first, those of people's labels first, and the command that shows rows.
 
@@ -59,6 +60,7 @@ def conclude_comparison(
         lines: of all runs, tested together.
         effect: what `rows_needed` is for.
         labels: of all runs, tested together.
+        following: what the next command has after the folders.
     """
     names = folder_names([side.run.name for side in (first, *others)])
     sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
@@ -76,7 +78,7 @@ def conclude_comparison(
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
-    seen = next_command(("report", *folders)) if is_report else ""
+    seen = next_command(("report", *folders, *following)) if is_report else ""
     tested = [line for line in labels if line.tested is not None]
     families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
     limits = {"level": 100 * level, "alpha": f"{1 - level:.2g}"}

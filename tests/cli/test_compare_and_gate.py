@@ -123,6 +123,7 @@ def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Ca
     assert run(folder, "compare", "a", "b", "--on", "question", "--effect", "0.1") == 0
     shown = capsys.readouterr().out
     assert "matched by 'question'" in shown
+    assert f"Next: rag-evaluator report {folder / 'a'} {folder / 'b'} --on question\n" in shown
     assert "a difference of 0.10 in exact_match needs" in shown
 
 

@@ -153,9 +153,11 @@ def print_json(value: Any) -> None:  # Any: JSON
     print(json_text(value), end="")
 
 
-def print_table(title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> None:
+def print_table(
+    title: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], further: Sequence[str] = ()
+) -> None:
     """A table, see `Grid`."""
-    print_parts([Grid(title, columns, list(rows))])
+    print_parts([Grid(title, columns, list(rows), further)])
 
 
 def print_parts(parts: Iterable[Grid | str]) -> None:

@@ -13,6 +13,7 @@ from rag_evaluator.cli.console import parts_of, print_end, print_json, print_par
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.readers import existing
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
@@ -34,7 +35,7 @@ from rag_evaluator.run.status import outcome
 from rag_evaluator.run.table import Stage, Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
-from rag_evaluator.tasks.manifest import is_scored, run_digest_of, seal
+from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, seal
 from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.verifiers.loading import model_folder
 
@@ -133,7 +134,8 @@ def _print_run(
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
     from rag_evaluator.comparison.gate import gate
 
-    folder, conclusion = config.results_dir, _conclusion(run, typed_words(options, *ROWS))
+    replaced = ("judge.model=", "name=") if config.judge.model_name == DEMO else ()  # by a model of the user's
+    folder, conclusion = config.results_dir, _conclusion(run, typed_words(options, *ROWS, *replaced))
     verdicts = gate(folder) if config.require else ()
     standing = None if config.certificate is None else _standing(config.certificate, folder)
     if options.json:
@@ -145,6 +147,8 @@ def _print_run(
     asks_judge = any(metric.judge for metric in chosen.values())
     print_parts([*conclusion.lines(), *parts_of(f"{config.name}: {rows_of(journal.about)}", run.summary)])
     print_end(config, asks_judge, *outcome(journal, began))
+    if (page := folder / REPORT).is_file():
+        say(f"report: {page}. Open it in a browser.")
     for line in standing or ():
         say(line)
     for verdict in verdicts:

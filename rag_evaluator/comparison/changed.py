@@ -15,7 +15,7 @@ from rag_evaluator.results.changes import (
     ScorePair,
     verdict_changes,
 )
-from rag_evaluator.results.rows import row_name
+from rag_evaluator.results.rows import own_name, row_name
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
 
@@ -110,6 +110,7 @@ def _changed_score(
         contexts_b=contexts_b,
         row_a=place,
         name=row_name(place, sample.row),
+        lines_differ=not own_name(sample.row) and b.rows(at)[0] != place,
     )
 
 

@@ -89,6 +89,7 @@ def compare(
     margins = _margins(margin)
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
+    following = () if on is None else ("--on", on)
     on, (first, *rest), cluster, clusters, weights, clustered = align(runs, on, cluster)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
@@ -151,7 +152,7 @@ def compare(
         ),
         changed=changed,
         labels=labels,
-        conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
+        conclusion=conclude_comparison(first, rest, lines, effect, level, labels, following),
         decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, on)),
     )
 

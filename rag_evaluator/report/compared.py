@@ -30,12 +30,20 @@ def comparison_html(comparison: Comparison) -> str:
         baseline=names[baseline],
         pairs=pairs,
         comparison=comparison,
+        caveats=[_without_folders(caveat, names) for caveat in comparison.caveats],
         no_charts=why_no_charts(),
         word=word,
         verdict=verdict_words,
         from_to=from_to,
         decision_rule=DECISION_RULE,
     )
+
+
+def _without_folders(sentence: str, names: Mapping[str, str]) -> str:
+    """The sentence with the names of runs for their paths: a page is given to others."""
+    for path in sorted(names, key=len, reverse=True):
+        sentence = sentence.replace(path, names[path])
+    return sentence
 
 
 def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, Any]:

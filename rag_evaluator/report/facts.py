@@ -134,8 +134,8 @@ def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
             for metric in words
             if metric in certificate["metrics"]
         ]
-    except (ResultsError, KeyError, TypeError, AttributeError) as error:
-        return f"The certificate cannot be read: {error}", []
+    except (ResultsError, KeyError, TypeError, AttributeError):
+        return "The certificate cannot be read. Run certify again.", []
     labels = ", ".join(map(_short, map(str, certificate["labels"])))
     return f"Certificate of {certificate.get('date')}, labels: {labels}.", lines
 

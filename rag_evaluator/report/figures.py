@@ -149,7 +149,7 @@ def answer_html(run: Run) -> str:
         next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
         of="",
         place="worst",
-        worst=[_shown(row, row.number) for row in worst],
+        worst=[_shown(row, row.number, row.name) for row in worst],
     )
 
 
@@ -160,12 +160,16 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
         on: the column by which rows belong together.
     """
     table = enumerate(rows_of(runs, on))
-    numbers = {(place, own): number for number, row in table for place, own in enumerate(row.numbers)}
+    called = {
+        (place, own): (number, row.label or str(number + 1))
+        for number, row in table
+        for place, own in enumerate(row.numbers)
+    }
     parts = []
     for place, (run, name) in enumerate(list(zip(runs, names_of(runs), strict=True))[1:], start=1):
         worst = worst_rows(run)
-        shown = [_shown(row, numbers[place, row.number]) for row in worst]
-        parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown))
+        shown = [_shown(row, *called[place, row.number]) for row in worst]
+        parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown, lines_of=names_of(runs)[0]))
     return "\n".join(parts)
 
 
@@ -175,13 +179,13 @@ def shown_folder(run: Run) -> str:
     return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, run.title))
 
 
-def _shown(row: WorstRow, number: int) -> dict[str, Any]:
+def _shown(row: WorstRow, number: int, name: str) -> dict[str, Any]:
     """A row with the first of its bad scores, and how many more there are; where none is bad, those in the middle.
 
     Args:
-        number: of the row in the table of all rows.
+        number, name: of the row in the table of all rows.
     """
     bad = [score for score in row.scores if score.tone == "bad"]
     chosen = bad or [score for score in row.scores if score.tone == "middle"]
     shown = len(chosen) if len(chosen) <= LINES else LINES - 1
-    return {"row": row, "number": number, "scores": chosen[:shown], "more": len(chosen) - shown}
+    return {"row": row, "number": number, "name": name, "scores": chosen[:shown], "more": len(chosen) - shown}

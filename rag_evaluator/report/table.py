@@ -93,7 +93,8 @@ def own_key(name: str, run: int) -> str:
 def table_values(runs: Sequence[Run]) -> dict[str, Any]:
     """What `run.html` shows around the rows, and the parts of the page that it links to. Any: see there."""
     parts = PARTS if len(runs) == 1 else COMPARED_PARTS
-    return {"columns": columns_of(runs), "texts": texts_of(runs), "parts": parts.items()}
+    lines_of = names_of(runs)[0] if len(runs) > 1 else ""
+    return {"columns": columns_of(runs), "texts": texts_of(runs), "parts": parts.items(), "lines_of": lines_of}
 
 
 def columns_of(runs: Sequence[Run]) -> list[Column]:

@@ -17,7 +17,7 @@ DIRECTIONS: Mapping[Direction, str] = {
 }
 """Direction -> what such rows did, in the order shown."""
 TEXT = 80  # characters of a claim in a sentence
-ON_PAGES = ("contexts_a", "contexts_b", "row_a", "name")  # of a row that changed; not in JSON
+ON_PAGES = ("contexts_a", "contexts_b", "row_a", "name", "lines_differ")  # of a row that changed; not in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
@@ -81,6 +81,7 @@ class ChangedScore:
         row_a: place of the row in the first run, from 0, of several the first. Not in `to_json`, which is the same for
             any order of rows.
         name: of this row, see `row_name`; not in `to_json`, either.
+        lines_differ: whether the name is the number of its line, and the other run has it in another one; nor this.
     """
 
     run: str
@@ -99,6 +100,7 @@ class ChangedScore:
     contexts_b: tuple[str, ...]
     row_a: int = field(compare=False)
     name: str = field(compare=False, default="")
+    lines_differ: bool = field(compare=False, default=False)
 
     def says(self) -> list[tuple[str, str]]:
         """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""

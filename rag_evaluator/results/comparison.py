@@ -187,14 +187,14 @@ class Comparison(WithOverview):
             lines, groups = ([line for line in of if line.run == match.run] for of in (self.metrics, self.groups))
             title, needed = f"{self.runs[0]} → {match.run}", f"rows to show {self.effect:g}"
             columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, needed)]
-            yield Grid(title, columns, list(map(_cells, lines)))
+            yield Grid(title, columns, list(map(_cells, lines)), (FIGURES[-1], *TESTS, needed))
             if groups:
                 columns = [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)]
                 rows = [
                     [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)]
                     for line in groups
                 ]
-                yield Grid("groups, not tested", columns, rows)
+                yield Grid("groups, not tested", columns, rows, FIGURES[-1:])
         for difference in self.labels:
             about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
             yield f"{about}: {difference.words()}"
@@ -202,7 +202,7 @@ class Comparison(WithOverview):
     def _match_lines(self, match: RowMatch, lines: Sequence[ComparedMetric]) -> Iterator[str]:
         """How many rows belong together, and what does not count."""
         baseline = self.runs[0]
-        yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{self.on}'"
+        yield f"{counted(match.matched, 'row')} of {baseline} and {match.run} matched by '{self.on}'"
         if match.unmatched_a or match.unmatched_b:
             without = counted(match.unmatched_a, "row")
             yield f"  without a partner: {without} of {baseline}, {match.unmatched_b:,} of {match.run}"

@@ -54,6 +54,7 @@ def conclude_comparison(
     effect: float,
     level: float,
     labels: Sequence[LabelDifference] = (),
+    following: Sequence[str] = (),
 ) -> Conclusion:
     """The sentences about each run against the first, those of people's labels first, and the command that shows rows.
 
@@ -61,6 +62,7 @@ def conclude_comparison(
         lines: of all runs, tested together.
         effect: what `rows_needed` is for.
         labels: of all runs, tested together.
+        following: what the next command has after the folders.
     """
     names = folder_names([side.run.name for side in (first, *others)])
     sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
@@ -78,7 +80,7 @@ def conclude_comparison(
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
-    seen = next_command(("report", *folders)) if is_report else ""
+    seen = next_command(("report", *folders, *following)) if is_report else ""
     tested = [line for line in labels if line.tested is not None]
     families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
     limits = {"level": 100 * level, "alpha": ALPHA}
@@ -94,7 +96,8 @@ DECISION_RULE = (
     f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
     f"{MANY_FLAGGED:.0%} of the rows or a certificate says worse than chance, and where the run has no score in more "
     f"than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there its lead would "
-    "be gone. It names the rows whose scores fell, or rose, most."
+    "be gone. It names the rows whose scores fell, or rose, most. A row is called by its id, else by the number of its "
+    "line in scores.jsonl; where the two runs have it in different lines, by that of the run that is named."
 )
 
 
@@ -141,9 +144,10 @@ def decisions_of(
         if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
             parts.append(f"Not settled: {listed(unsettled)}.")
         against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
-        of_run = (change.name for change in changed if (change.run, change.direction) == (run, against))
-        if rows := list(dict.fromkeys(of_run))[:NAMED]:
-            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
+        of_run = [change for change in changed if (change.run, change.direction) == (run, against)][:NAMED]
+        if rows := list(dict.fromkeys(change.name for change in of_run)):
+            lines_of = f" of {baseline}" if any(change.lines_differ for change in of_run) else ""
+            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}{lines_of}, where {loser} lost.")
         yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings), named)
 
 

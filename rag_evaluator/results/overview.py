@@ -1,6 +1,6 @@
 """Tables of figures and the sentences around them, printed by rich: in a terminal, as text, and in a notebook."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 REASONS_SHOWN = 3  # for what is missing, of each metric
+WIDE = 140  # columns of a terminal that have room for all columns of a table
 ENDLESS = 100_000  # characters of a line that is not broken
 WINDOW = "did not fit the judge's window"
 PRE = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
@@ -51,11 +52,13 @@ class Grid:
     Attributes:
         columns: (heading, left or right).
         rows: cells; one cell alone is the heading of a section.
+        further: headings of columns that are left out, and named below, where there is less room than `WIDE`.
     """
 
     title: str
     columns: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[str]]
+    further: Collection[str] = ()
 
     def table(self, width: int, lines: bool = True) -> "Table":
         """For rich.
@@ -70,12 +73,16 @@ class Grid:
         from rich.table import Table
         from rich.text import Text
 
-        rows = [[printable(cell) for cell in row] for row in self.rows]
-        whole = [[heading for heading, _ in self.columns], *(row for row in rows if len(row) > 1)]
+        places = [at for at, (heading, _) in enumerate(self.columns) if width >= WIDE or heading not in self.further]
+        columns = [self.columns[at] for at in places]
+        rows = [[printable(row[at]) for at in places if at < len(row)] for row in self.rows]
+        whole = [[heading for heading, _ in columns], *(row for row in rows if len(row) > 1)]
         needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(*whole, strict=True)) + 1
         look: dict[str, Any] = {} if lines else {"title_justify": "left", "pad_edge": False, "padding": (0, 2, 0, 0)}
         table = Table(title=Text(printable(self.title)), box=HEAVY_HEAD if lines else None, **look)
-        for heading, side in self.columns:
+        if len(columns) < len(self.columns):
+            table.caption = Text(f"{', '.join(self.further)}: in {WIDE} columns and more")
+        for heading, side in columns:
             is_number = side == "right"
             shown = heading.replace(" ", "\n") if is_number and needed > width else heading
             table.add_column(Text(shown), justify=side, no_wrap=is_number, overflow="fold")  # type: ignore[arg-type]

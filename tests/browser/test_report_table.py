@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from made_runs import METRICS, Runs
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from table import Table, by_value, rows_of, values
 
 Reports = Callable[..., Path]
@@ -154,6 +154,34 @@ def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> No
     offline_page.goto(f"{reports('long').as_uri()}#row=101")
     table.opens(101)
     table.shows(range(100, 120))
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["desktop", "phone"])
+@pytest.mark.parametrize("names", [("sixty",), ("sixty", "many"), ("plain", "other")], ids=" and ".join)
+def test_headings_stay_in_sight_while_rows_are_scrolled(
+    offline_page: Page, reports: Reports, names: tuple[str, ...], size: tuple[int, int]
+) -> None:
+    offline_page.set_viewport_size({"width": size[0], "height": size[1]})
+    offline_page.goto(reports(*names).as_uri())
+    last = offline_page.locator("#rows tbody tr[data-row]").last
+    last.scroll_into_view_if_needed()
+    expect(offline_page.locator("#rows thead th[data-key='row'] button")).to_be_in_viewport(ratio=1)
+    box, heading = last.bounding_box(), offline_page.locator("#rows thead").bounding_box()
+    assert box is not None and heading is not None and heading["y"] + heading["height"] <= box["y"] + 1
+    assert offline_page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only the table goes sideways"
+
+
+@pytest.mark.parametrize("names", [("missing",), ("missing", "other"), ("plain",)], ids=" and ".join)
+def test_a_row_has_one_name_in_the_table_its_dialog_and_its_page(
+    offline_page: Page, reports: Reports, names: tuple[str, ...]
+) -> None:
+    offline_page.goto(f"{reports(*names).as_uri()}#row=9")
+    table = Table(offline_page)
+    table.opens(9)
+    named = offline_page.locator("#rows tbody tr[data-row='9'] td.place").text_content()
+    assert named == ("q9" if names == ("plain",) else "10")
+    expect(offline_page.locator("#row-title")).to_have_text(f"Row {named}")
+    assert table.row.locator("h2, h3").filter(has_text=f"Row {named}").count() == 1
 
 
 def test_each_bin_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:

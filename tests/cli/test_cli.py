@@ -216,7 +216,7 @@ def test_the_table_shows_mean_coverage_and_reasons_and_where_the_files_are(run: 
     assert re.search(
         r"  context_relevance: 1 missing: the prompt .* does not fit the model's window of 8192 tokens\n", out
     )
-    assert f"written to {folder}\n" in out
+    assert f"written to {folder}\nreport: {folder / 'report.html'}. Open it in a browser.\n" in out
     assert "toy" not in out
 
 

@@ -15,6 +15,7 @@ from rag_evaluator.cli.main import main
 ROOT = Path(__file__).parents[2]
 ROWS = 40
 Capture = pytest.CaptureFixture[str]
+TWO_ROWS = [{"id": place, "user_input": "What?", "response": "It.", "reference": "It."} for place in range(2)]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,22 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert "topic: [red]law" in shown
 
 
+@pytest.mark.parametrize("width", ["80", "100", "139"])
+def test_a_narrow_terminal_shows_metric_means_difference_and_conclusion_and_names_the_rest(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    assert run(folder, "compare", "a", "b", "--group-by", "topic") == 0
+    lines = capsys.readouterr().out.splitlines()
+    tables = [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in lines if line[:1] in "│┃"]
+    assert ["metric", "first", "second", "difference", "conclusion"] in tables
+    cells = next(cells for cells in tables if cells[0] == "exact_match")
+    assert (cells[1:3], cells[4]) == (["1.000", "0.975"], "not settled")
+    assert re.fullmatch(r"-0\.025 \[-0\.\d{3}, 0\.\d{3}\]", cells[3])
+    assert "won/tie/lost, p, p (Holm), can show, rows to show 0.05: in 140 columns" in " ".join(map(str.strip, lines))
+    assert max(len(line) for line in lines if line[:1] in "│┃┡└") <= int(width)
+
+
 def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
     claim, runs = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000, []
     for name, verdict, response in (("one", 1, "It lies.\x07"), ("two", 0, "It stands." + "!" * 1_000)):
@@ -77,6 +94,23 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
     assert shown.replace("\n", "").isprintable()
 
 
+@pytest.mark.charts
+def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture) -> None:
+    """Though the runs are given by absolute paths, and sentences say what makes their scores differ."""
+    for name, limit, more in (("a", None, {}), ("b", 1, {"user_input": "Else?", "response": "No."})):
+        config = {"metrics": ["exact_match"], "name": name, "limit": limit}
+        RAGEvaluator(config).evaluate([{**row, **more} for row in TWO_ROWS], folder=tmp_path / name)
+    partial, page = tmp_path / "b", tmp_path / "page.html"
+    (partial / "certificate.json").write_text("damaged")
+    assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(page)]) == 0
+    assert main(["report", str(partial)]) == 0
+    compared, alone = (path.read_text(encoding="utf-8") for path in (page, partial / "report.html"))
+    assert '<li dir="auto">b is partial: 1 of 2 rows' in compared
+    assert "have other questions in b" in compared
+    assert "The certificate cannot be read." in alone
+    assert str(tmp_path) not in compared + alone
+
+
 def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run(folder, "compare", "a", "b", "--group-by", "topic", "--csv", str(tmp_path / "out.csv")) == 0
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -90,6 +124,7 @@ def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Ca
     assert run(folder, "compare", "a", "b", "--on", "question", "--effect", "0.1") == 0
     shown = capsys.readouterr().out
     assert "matched by 'question'" in shown
+    assert f"Next: rag-evaluator report {folder / 'a'} {folder / 'b'} --on question\n" in shown
     assert "a difference of 0.10 in exact_match needs" in shown
 
 

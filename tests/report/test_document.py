@@ -161,6 +161,19 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
     assert "a and b" in page.text
 
 
+@pytest.mark.parametrize(("ids", "order", "named"), [(False, -1, "3 of a"), (False, 1, "1"), (True, -1, "Q0")])
+def test_a_row_is_called_by_its_id_else_by_its_line_in_the_run_that_is_named_where_lines_differ(
+    run: Run, report: Callable[..., Page], ids: bool, order: int, named: str
+) -> None:
+    rows = [row(number, **({"id": f"Q{number}"} if ids else {})) for number in range(3)]
+    a, b = run(rows[::order], name="a"), run([{**rows[0], "response": "Harn"}, *rows[1:]], name="b")
+    page = report(a, b)
+    assert f" Read row {named}, where b lost." in page.text
+    assert page.select_one(".changed .what a").text == f"Row {named}"
+    assert [cell.text for cell in page.select("#worst-1 td.place")] == [named.removesuffix(" of a")]
+    assert "its line in scores.jsonl of a" in page.select_one("#rows").text
+
+
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:
     """`make run`, then a copy of `results/demo/report.html`, makes it anew."""
     page = (ROOT / "docs" / "sample-report.html").read_text(encoding="utf-8")

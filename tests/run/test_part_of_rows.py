@@ -233,6 +233,9 @@ class TestOtherTasks:
         config = str(write_rows(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
         shown = printed(capsys, 0, config, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} --set judge.model=MODEL --set name=NAME\n" in shown
+        shown = printed(capsys, 0, config, "--set", "name=my run", "--set", "language=english")
+        begin = f"Next: rag-evaluator evaluate {config} --set language=english"
+        assert f"{begin} --set judge.model=MODEL --set name=NAME\n" in shown, "no key twice"
         keys = ("--set", f"judge.model={model_folder('llama-bytelevel')}", "--set", "name=b")
         shown = printed(capsys, 0, config, *keys, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} {' '.join(keys)}\n" in shown

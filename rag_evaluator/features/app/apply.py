@@ -282,7 +282,7 @@ def old_history(dataset: Dataset) -> list[dict[str, Any]]:
         return []
     try:
         return [{"id": None, **json.loads(line)} for line in path.read_bytes().splitlines()]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise DatasetError(f"{path}: cannot be read: {error}. Correct its line, or remove the file.") from error
 
 

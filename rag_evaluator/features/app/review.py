@@ -44,8 +44,8 @@ async def keep_sent(keep: Callable[[str, Mapping[str, Any]], object], request: R
     """Answer 200 once what a browser has sent is on disk, 409 where somebody else has changed the same meanwhile."""
     try:
         values = await request.json()
-    except ValueError as error:
-        raise BadRequest(f"no JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:  # no JSON, or lists nested too deeply
+        raise BadRequest(f"The body of this request cannot be read as JSON: {error}.") from error
     if not isinstance(values, dict):
         raise BadRequest("expected a JSON object.")
     try:

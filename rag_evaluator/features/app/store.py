@@ -234,7 +234,7 @@ class ReviewStore:
                 continue
             try:
                 self._records.append(_record(line))
-            except (ValueError, AttributeError, ReviewError) as error:
+            except (ValueError, AttributeError, RecursionError, ReviewError) as error:
                 if number == len(lines):
                     break
                 raise ResultsError(

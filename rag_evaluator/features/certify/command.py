@@ -147,6 +147,7 @@ def print_certification(certification: "Certification") -> None:
         f"{certificate['run']}: scores against labels, [95 % interval]",
         [("metric", "left"), *((heading, "right") for heading in headings)],
         rows,
+        ("AUC", "Spearman", "balanced accuracy"),
     )
     for name, part in metrics.items():
         for line in _remarks(part):

@@ -301,6 +301,9 @@ COLUMNS = (
 )
 
 
+NARROW = ("worse/same/better", "floor", "missing", f"above {SAME_TEXT}")  # without these in a narrow terminal
+
+
 def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid | str]:
     """What the judge notices. Any: JSON, as in `probe.json`.
 
@@ -313,7 +316,7 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
         for metric, cells in report["metrics"].items()
         for position, (probe, cell) in enumerate(cells.items())
     ]
-    yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, rows)
+    yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, rows, NARROW)
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
     yield f"above {SAME_TEXT}: the share less that of {SAME_TEXT}, over the same rows"
     for probe, about in report["probes"].items():

@@ -31,8 +31,9 @@ class EmbeddedRows {
     return JSON.parse(await new Response(stream).text());
   }
 
+  /** What a row is called: its id, else the number of its line, from 1. */
   label(row) {
-    return this.about.labels[row] ?? null;
+    return this.about.labels[row] ?? String(row + 1);
   }
 
   frames() {
@@ -40,7 +41,7 @@ class EmbeddedRows {
   }
 
   async fragment(row) {
-    if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row} here.`);
+    if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row + 1} here.`);
     if (row >= this.about.detailed) throw new Error(`This file holds what the judge said of the first ${count(this.about.detailed)} rows. The others: rag-evaluator view`);
     const together = this.about.part;
     return (await this.unpack(`part-${Math.floor(row / together)}`))[row % together];
@@ -65,7 +66,7 @@ class EmbeddedRows {
 
   row(index, place) {
     const at = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[place]]));
-    return { row: place, label: this.label(place), question: index.question[place], texts: at(index.texts), groups: at(index.groups), scores: at(index.scores) };
+    return { row: place, question: index.question[place], texts: at(index.texts), groups: at(index.groups), scores: at(index.scores) };
   }
 
   async filtered(index, { search, missing, metric, min, max }) {

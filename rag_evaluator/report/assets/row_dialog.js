@@ -32,18 +32,23 @@ class RowDialog {
     if (!this.dialog.open) this.dialog.showModal();
     if (row === this.row) return;
     this.row = row;
-    this.dialog.querySelector("#row-title").textContent = `Row ${this.table.source.label?.(row) ?? row}`;
+    this.name(this.table.source.label(row));
     this.dialog.querySelector(".row-bar .link").setAttribute("href", `#row=${row}`);
     this.body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
     try {
       const article = rowOf(await this.table.source.fragment(row), () => this.table.source.frames());
       if (row !== this.row) return;
+      this.name(article.querySelector("article").dataset.name);
       this.body.replaceChildren(article);
       this.body.scrollTop = 0;
     } catch (error) {
       if (row === this.row) this.body.replaceChildren(element("p", { class: "notice" }, error.message));
     }
     await this.showTurns();
+  }
+
+  name(row) {
+    this.dialog.querySelector("#row-title").textContent = `Row ${row}`;
   }
 
   async showTurns() {

@@ -36,7 +36,7 @@ function tonedElement(text, tone, signs, marked) {
 class RowTable {
   /**
    * `section` is that of `table.html`. `source.query({sort, descending, search, missing, metric, min, max, offset,
-   * limit})` promises `{total, rows: [{row, label, question, groups, scores}]}`, `source.fragment(row)` its HTML.
+   * limit})` promises `{total, rows: [{row, question, groups, scores}]}`, `source.fragment(row)` its HTML, `source.label(row)` is its name.
    */
   constructor(section, source) {
     this.section = section;
@@ -52,6 +52,7 @@ class RowTable {
     this.answer = { total: 0, rows: [] };
     this.listen();
     startTableKeys(this);
+    this.watchWidth();
     this.show(true);
   }
 
@@ -76,6 +77,14 @@ class RowTable {
       const row = event.target.closest("table.rows tr[data-row]"); // also of the worst rows
       if (row && !event.target.closest("a") && !String(getSelection())) this.state.set({ row: row.dataset.row });
     });
+  }
+
+  /** A table that is wider than the page scrolls in a box as high as the window; else the page does, under its headings. */
+  watchWidth() {
+    const table = this.body.parentElement;
+    const box = table.parentElement;
+    const watch = new ResizeObserver(() => box.classList.toggle("wide", table.offsetWidth > box.offsetWidth));
+    for (const part of [table, box]) watch.observe(part);
   }
 
   /** First click: scores from the worst; second click: the other way round. */
@@ -170,7 +179,7 @@ class RowTable {
 
   cell(row, column) {
     const { key, kind } = column.dataset;
-    if (kind === "row") return element("td", { class: "number place" }, row.label ?? count(row.row + 1));
+    if (kind === "row") return element("td", { class: "number place" }, this.source.label(row.row));
     if (kind === "question") {
       const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || "(no question)");
       return element("td", { class: "asks" }, link);

@@ -103,10 +103,18 @@ def test_a_record_that_says_something_else_is_refused(
     assert not (results / "exact" / "reviews.jsonl").exists()
 
 
-@pytest.mark.parametrize("body", [b"[", b"[]", b"\xff"], ids=repr)
-def test_a_body_that_is_no_object_is_refused(anna: TestClient, body: bytes) -> None:
+NO_JSON = "cannot be read as JSON: "
+DEEP = b'{"after": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [(b"[", NO_JSON), (b"[]", "expected a JSON object"), (b"\xff", NO_JSON), (DEEP, NO_JSON)],
+    ids=["half a list", "a list", "no text", "nested 100,000 deep"],
+)
+def test_a_body_that_is_no_object_is_refused(anna: TestClient, body: bytes, said: str) -> None:
     answer = anna.post("/api/review/record/exact", content=body, headers={"content-type": "application/json"})
-    assert answer.status_code == 400
+    assert (answer.status_code, said in answer.json()["error"]) == (400, True)
 
 
 def test_without_review_nothing_can_be_changed(results: Path) -> None:

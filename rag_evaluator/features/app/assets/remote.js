@@ -55,8 +55,9 @@ class RemoteSource {
     return (await ask(`${path}/${row}${query && "?" + query}`)).text();
   }
 
+  /** What a row is called: its id, else the number of its line, from 1; its fragment says the id of one that was not asked for. */
   label(row) {
-    return this.labels.get(row) ?? null;
+    return this.labels.get(row) ?? String(row + 1);
   }
 }
 

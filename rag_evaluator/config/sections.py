@@ -119,7 +119,8 @@ class JudgeConfig(Section):
             not here is an error.
         model_kwargs: passed on to `from_pretrained`, `quantization_config` for instance.
         chat_template: auto: the tokenizer's, with a warning if it has none; or `none`, or a Jinja file.
-        max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
+        max_new_tokens: of one answer, at most. A list of statements, claims, names or questions has twice the tokens of
+            the text that it is made from, if that is less; its score is missing if it needs more.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
         batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU; on a CPU 16, 32 in half

@@ -169,6 +169,17 @@ def test_the_rows_that_lose_contexts_are_those_that_lose_them_in_a_run(
     assert "rows.jsonl, line 4: context_relevance missing, faithfulness missing" in window.text
 
 
+@pytest.mark.parametrize(("most", "state"), [(64, "warning"), (1024, "ok")])
+def test_what_the_longest_list_may_take_is_held_against_the_budget(
+    tmp_path: Path, model_folder: ModelFolder, rows: Rows, most: int, state: str
+) -> None:
+    folder, judge = model_folder("llama-bytelevel"), {"max_new_tokens": most}
+    answers = found(check(project(tmp_path, rows, folder, metrics=["faithfulness"], judge=judge)), "answers")
+    wanted = answers.details["wanted"]
+    assert (answers.state, answers.details["max_new_tokens"], wanted > 64) == (state, most, True)
+    assert (f"set judge.max_new_tokens: {wanted}" in answers.text) == (state == "warning")
+
+
 MEMORY = [
     (Memory(10, 0, 100), "ok"),
     (Memory(10, 100, 5), "ok"),

@@ -127,6 +127,14 @@ def test_demo_embeddings_that_are_not_installed_are_not_written(
     ) in proposal.warnings
 
 
+@pytest.mark.parametrize(("times", "least"), [(1, 0), (200, 4000)])
+def test_a_budget_that_the_longest_text_may_need_is_written(tmp_path: Path, times: int, least: int) -> None:
+    write_jsonl(tmp_path / "rows.jsonl", [{**ENGLISH, "answer": ENGLISH["answer"] * times}])
+    judge = yaml.safe_load(propose(tmp_path / "rows.jsonl", tmp_path / "config.yaml").text)["judge"]
+    assert judge.get("max_new_tokens", 0) >= least
+    assert ("max_new_tokens" in judge) == (least > 0)
+
+
 def test_no_word_means_two_columns() -> None:
     wrong = [
         (name, canonical)

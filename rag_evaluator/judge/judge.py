@@ -222,12 +222,15 @@ def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
 
 
+WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces
+
+
 def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
     """The first JSON object of a text that fits, else the last one; the prompt and thoughts are left out. Any: JSON.
 
     Raises `JudgementError` where there is none, and for one that has a key twice.
     """
-    echo = r"\s*".join(map(re.escape, prompt.split())) or "\0"  # pipelines may repeat their prompt, with other spaces
+    echo = r"\s*".join(map(re.escape, prompt.split()[-WORDS:])) or "\0"
     text, values = re.split(echo, reply)[-1], []
     for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]

@@ -246,7 +246,7 @@ class Scorer:
             if recorder.unasked:
                 flags[UNASKED] = list(dict.fromkeys(recorder.unasked))
                 forbidden = forbidden or REASONS[UNASKED]
-            if forbidden and not recorder.failed:  # ragas fails where verdicts are too few
+            if forbidden and (recorder.unasked or not score.missing):  # ragas fails where verdicts are too few
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):

@@ -247,7 +247,7 @@ class Scorer:
                 flags[UNASKED] = list(dict.fromkeys(recorder.unasked))
                 forbidden = forbidden or REASONS[UNASKED]
             if forbidden and (recorder.unasked or not score.missing):  # ragas fails where verdicts are too few
-                score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
+                score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True, is_applicable=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
                 return replace(score, flags=flags)

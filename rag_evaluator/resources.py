@@ -41,7 +41,7 @@ def program() -> str:
     if started.name == "__main__.py" and started.parent.name == "rag_evaluator":
         words = [_as_typed("python", Path(sys.executable)), "-m", "rag_evaluator"]
     elif started.name == SCRIPT:
-        words = [_as_typed("python", Path(sys.executable)), _near(started)]
+        words = [_as_typed("python", Path(sys.executable)), near(started)]
     elif started.stem == NAME and os.sep in sys.argv[0]:
         words = [_as_typed(NAME, started)]
     return shlex.join(words)
@@ -50,10 +50,10 @@ def program() -> str:
 def _as_typed(name: str, path: Path) -> str:
     """The name of an executable where a shell finds this one by it, else its path."""
     found = shutil.which(name)
-    return name if found is not None and _whole(Path(found)) == _whole(path) else _near(path)
+    return name if found is not None and _whole(Path(found)) == _whole(path) else near(path)
 
 
-def _near(path: Path) -> str:
+def near(path: Path) -> str:
     """A path from here where it lies below, else the whole path."""
     whole, here = _whole(path), Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)

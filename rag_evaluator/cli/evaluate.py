@@ -24,6 +24,7 @@ from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.hub import refuse_no_folder
+from rag_evaluator.resources import near
 from rag_evaluator.results.certificate import standing_lines
 from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART, rows_of
@@ -161,6 +162,7 @@ def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     from rag_evaluator.comparison.compare import compare
     from rag_evaluator.report import document
 
+    results = Path(near(results))  # runs are named as `compare` names them
     page, folders = results / COMPARISON, [baseline, results]
     check_replaceable(page, document.MARK, False, folders)
     comparison = compare(*folders)

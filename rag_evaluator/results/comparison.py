@@ -197,7 +197,8 @@ class Comparison(WithOverview):
         baseline = self.runs[0]
         yield f"{counted(match.matched, 'row')} of {baseline} and {match.run} matched by '{self.on}'"
         if match.unmatched_a or match.unmatched_b:
-            yield f"  without a partner: {counted(match.unmatched_a, 'row')} of {baseline}, {match.unmatched_b:,} of {match.run}"
+            first = counted(match.unmatched_a, "row")
+            yield f"  without a partner: {first} of {baseline}, {match.unmatched_b:,} of {match.run}"
         if match.repeated:
             yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
         for figures in (line.figures for line in lines):

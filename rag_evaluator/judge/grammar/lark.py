@@ -191,7 +191,7 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_toke
     """Divide the tokens over the free strings of the longest answer that the schema allows, and bound the whole.
 
     A list whose texts are made from another text, the schema's `x-source`, may have `TIMES` its tokens, with its
-    layout and the reasons in it.
+    layout and the reasons in it. A short answer is made whole by words of the question: these count, too.
 
     Args:
         max_new_tokens: the upper bound, whatever the source.
@@ -203,7 +203,7 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_toke
     most, limit = max_new_tokens, f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens"
     wanted = 0
     if longest.sources:
-        layout = longest.choices + longest.reasons * (string_tokens + CLOSING) + SLACK
+        layout = longest.choices + longest.reasons * (string_tokens + CLOSING) + USEFUL_STRING
         wanted = TIMES * sum(map(count_tokens, longest.sources)) + layout
     if 0 < wanted < most:
         most, limit = wanted, f"the judge wrote {TIMES} times the tokens of the text in question, and came to no end"
@@ -228,7 +228,7 @@ class _Skeleton:
         reasons: number of those of them that are reasons.
         choices: tokens chosen outside of strings, at most.
         open_lists: number of lists of a length that the model chooses.
-        sources: the texts that open lists are made from.
+        sources: the texts that open lists are made from, and the questions.
     """
 
     def __init__(self, schema: dict[str, Any], count_tokens: Callable[[str], int], shortest: bool = False) -> None:
@@ -271,7 +271,7 @@ class _Skeleton:
             self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
             return list(map(self.value, schema["prefixItems"]))
         self.open_lists += 1
-        self.sources += [schema["x-source"]] if "x-source" in schema else []
+        self.sources += [schema[name] for name in ("x-source", "x-question") if name in schema]
         count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", MAX_OPEN)
         self.choices += 2 * count  # go on or end
         return [self.value(schema["items"]) for _ in range(count)]

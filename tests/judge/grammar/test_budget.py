@@ -52,6 +52,14 @@ def test_a_list_may_have_twice_the_tokens_of_its_source_and_its_layout(model: ty
     assert "of the window" in share_out(schema, 100_000, 500, len).limit
 
 
+def test_a_short_answer_may_be_made_whole_by_the_words_of_its_question() -> None:
+    data = StatementGeneratorInput(
+        question="Who of the painters of Tesk was born in 1921 and died in 1987?", answer="Yes."
+    )
+    schema = tighten(StatementGeneratorOutput, data)
+    assert share_out(schema, 1024, 100_000, len).max_new_tokens > 2 * len(data.question)
+
+
 def test_reasons_in_a_list_are_never_cut_to_nothing() -> None:
     schema = tighten(ContextRecallOutput, ContextRecallInput(question="q", context="c", answer="w " * 200))
     assert share_out(schema, 1200, 100_000, len).string_tokens >= 32

@@ -1,8 +1,8 @@
 """Response model to tightened JSON schema: it allows only answers that ragas can use.
 
 The schema is plain JSON Schema, with four keywords of our own: `x-optional` on an array of `prefixItems` (each item may
-be left out, the order stays), `x-partition` on an object (its first two arrays share out the same statements), and on an
-array `x-source` (the text that its texts are made from) and `x-question` (what that text answers).
+be left out, the order stays), `x-partition` on an object (its first two arrays share out the same statements), and on
+an array `x-source` (the text that its texts are made from) and `x-question` (what that text answers).
 """
 
 import re
@@ -280,8 +280,8 @@ def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) 
         for text in (data[source] for source in sources if source in data):
             words = max(len(text.split()), len(text) // 6)  # characters count where a script writes no spaces
             most = max(at_least, min(MAX_ITEMS, words // words_per_item + 1))
-            sources = {"x-source": text, "x-question": data.get("question", "")}
-            schema["properties"][array] |= {"minItems": at_least, "maxItems": most, **sources}
+            made_from = {"x-source": text, "x-question": data.get("question", "")}
+            schema["properties"][array] |= {"minItems": at_least, "maxItems": most, **made_from}
         return schema
 
     return rule

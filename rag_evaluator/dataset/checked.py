@@ -98,13 +98,14 @@ def checked_rows(
     """
     if source is None:
         raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
-    samples = open_dataset(source, config.columns)
-    mapping = ColumnNames(config.columns).mapping
-    if unread := [name for name, column in mapping.items() if column in LISTS and name not in samples.names]:
-        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
+    samples, names = open_dataset(source, config.columns), ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
+    if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
+        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
     samples.check_columns(samples.needed_by(readers), name)
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
+    for reason in names.check(samples.names, name).values():
+        logger.warning("%s Nothing in this run reads it.", reason)
     rows = CheckedRows(samples, choice_of(config, len(samples)), source, config.columns)
     if are_scored:
         _check_reporting(samples, config)

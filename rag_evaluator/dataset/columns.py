@@ -100,11 +100,13 @@ class ColumnNames:
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
         self._readable: dict[tuple[str, ...], list[str]] = {}
 
-    def check(self, present: Collection[str], source_name: str) -> None:
-        """DatasetError unless each name maps to a canonical column of its own, and one of these names is there.
+    def check(self, present: Collection[str], source_name: str) -> dict[str, str]:
+        """Canonical columns of which no name is there -> a reason, an error only where a metric needs the column.
 
         Files of the same columns may share a configuration: of several names for a column those of the file count.
+        Raises DatasetError unless each name maps to a canonical column of its own.
         """
+        absent: dict[str, str] = {}
         there = [canonical for name, canonical in self.mapping.items() if name in present]
         there += [ID] if ID in present and ID not in there else []
         for name, canonical in self.mapping.items():
@@ -114,9 +116,13 @@ class ColumnNames:
                 advice = turned or did_you_mean(str(canonical), ALIASES)
                 raise DatasetError(f"{mapped}which is no canonical column.{advice}")
             if name not in present and canonical not in there:
-                raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
+                reason = f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}"
+                if canonical == ID:
+                    raise DatasetError(reason)
+                absent.setdefault(canonical, reason)
             if canonical not in LISTS and there.count(canonical) > 1:
                 raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
+        return absent
 
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).

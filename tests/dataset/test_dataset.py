@@ -295,7 +295,8 @@ def test_a_mapped_column_is_not_replaced_by_another_where_it_is_empty() -> None:
 
 
 READ_ROWS: dict[str, tuple[Row, Mapping[str, str], Row]] = {
-    "a canonical name wins": ({"answer": "alias", "response": "canonical"}, {}, {"response": "canonical"}),
+    "two names agree": ({"answer": "a ", "response": "a"}, {}, {"response": "a"}),
+    "a mapped canonical name wins": ({"answer": "a", "response": "b"}, {"response": "response"}, {"response": "b"}),
     "an empty one does not": ({"answer": "alias", "response": None}, {}, {"response": "alias"}),
     "two aliases agree": ({"ground_truth": "r", "ground_truths": ["r"]}, {}, {"reference": "r"}),
     "the user's name wins": (

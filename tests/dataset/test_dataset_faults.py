@@ -1,6 +1,8 @@
 """Rows as people and libraries really write them: one row of a table for each case. What is odd is read or refused."""
 
+import itertools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,18 @@ from rag_evaluator import (
     evaluate,
     load_dataset,
 )
-from rag_evaluator.dataset import harmless, is_harmless, open_dataset, original
+from rag_evaluator.dataset import ALIASES, harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
-from tests.dataset.data_files import Row, write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
+from tests.dataset.data_files import (
+    FILES,
+    Row,
+    write_cells,
+    write_csv,
+    write_json,
+    write_jsonl,
+    write_parquet,
+    write_text,
+)
 
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
 GOOD = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
@@ -375,6 +386,39 @@ UNNEEDED: dict[str, Row] = {
     "contexts that are text": {"contexts": "c"},
     "contexts that are no texts": {"contexts": [None, {}]},
 }
+
+
+VALUES: dict[str, tuple[Any, Any]] = {"retrieved_contexts": (["c"], ["d"]), "reference_contexts": (["c"], ["d"])}
+WRITERS: dict[str, Callable[[Path, Sequence[Row]], Any]] = {
+    **dict(FILES),
+    "frame": lambda _, rows: pandas.DataFrame(rows),
+    "list": lambda _, rows: rows,
+    "dict of lists": lambda _, rows: {name: [row[name] for row in rows] for name in rows[0]},
+}
+
+
+SAME_ROLE = [
+    (source, *pair, canonical)
+    for canonical, aliases in ALIASES.items()
+    for pair in itertools.combinations((canonical, *aliases), 2)
+    for source in (WRITERS if pair == (canonical, aliases[0]) else ["list"])
+]
+
+
+@pytest.mark.parametrize(("source", "first", "second", "canonical"), SAME_ROLE)
+def test_two_columns_for_one_role_that_differ_are_an_error_with_both_names_and_the_way_out(
+    source: str, first: str, second: str, canonical: str, tmp_path: Path
+) -> None:
+    one, other = VALUES.get(canonical, ("It has 40 beds.", "It has 99 beds."))
+    same = {first: one, second: one, "id": "a"}
+    data = WRITERS[source](tmp_path / source, [same, {**same, second: other}])
+    message = message_of(data, [canonical])
+    assert re.match(r"((data|pandas)\.\w+, |folder, )?(row|line) [123]: ", message)
+    assert f"'{first}' and '{second}' are both read as {canonical}, and differ." in message
+    for name, value in ((first, one), (second, other)):
+        assert f"columns: {{{first}: {canonical}}}" in message
+        assert load_dataset(data, {name: canonical})[1].columns[canonical] == value
+    assert canonical in load_dataset(WRITERS[source](tmp_path / source, [same]))[0].columns
 
 
 @pytest.mark.parametrize("case", UNNEEDED)

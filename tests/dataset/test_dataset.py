@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, Unwritable, open_dataset
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import ALIASES, TaskColumns, Unwritable, checked_rows, open_dataset
 from tests.dataset.data_files import (
     TRICKY,
     Row,
@@ -117,6 +118,43 @@ def test_xlsx_takes_the_first_sheet_but_the_scores_behind_a_summary(
     book.active = len(sheets) - 1  # the sheet that was open last is no choice
     book.save(tmp_path / "data.xlsx")
     assert columns_of(load_dataset(tmp_path / "data.xlsx")) == [{"user_input": taken}]
+
+
+def workbook(path: Path, sheets: Mapping[str, tuple[str, list[Any]]]) -> Path:
+    """A workbook of sheets, each with its state and its first column."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, (state, cells) in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.sheet_state = state
+        for cell in cells:
+            sheet.append([cell])
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_a_hidden_sheet_is_not_read_and_the_sheets_are_said(state: str, tmp_path: Path) -> None:
+    draft, rows = (state, ["question", "draft"]), ("visible", ["question", "q"])
+    path = workbook(tmp_path / "data.xlsx", {"old draft": draft, "answers": rows})
+    assert columns_of(load_dataset(path)) == [{"user_input": "q"}]
+    [doubt] = checked_rows(path, make_config({"metrics": ["exact_match"]}), {}).doubts
+    assert doubt.startswith("data.xlsx has the sheets 'old draft' (hidden), 'answers': the first that is not hidden is")
+    parts = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    with zipfile.ZipFile(path, "w") as archive:  # as libraries may write it, and spreadsheet programs do not
+        for name, part in parts.items():
+            archive.writestr(name, part.replace(b'state="visible"', b'state="hidden"'))
+    with pytest.raises(DatasetError, match="all its sheets are hidden, 'old draft' .*. Show the one with the rows"):
+        load_dataset(path)
+
+
+@pytest.mark.parametrize("cells", [[], ["A report"], ["A report", "of 2026"]], ids=len)
+def test_a_workbook_whose_first_sheet_is_no_table_is_an_error_that_names_the_sheets(
+    cells: list[str], tmp_path: Path
+) -> None:
+    path = workbook(tmp_path / "data.xlsx", {"cover": ("visible", cells), "answers": ("visible", ["question", "q"])})
+    with pytest.raises(DatasetError, match="has the sheets 'cover', 'answers': the first that is not hidden is read"):
+        checked_rows(path, make_config({"metrics": ["exact_match"]}), {"m": TaskColumns(["user_input"])})
 
 
 def write_formula(path: Path, formula: str, engine: str) -> Path:

@@ -233,6 +233,36 @@ def test_what_scores_files_hold_is_what_was_written(texts: list[str], tmp_path: 
     assert answers_of(folder / "scores.xlsx") == texts
 
 
+@given(
+    text=st.text(max_size=6)
+    | st.text("'=+-@\t\r\n＝5", max_size=6)
+    | st.from_regex(r"[ \t]?[+-]\d{1,3}(\.\d*)?(e[+-]?\d{1,3})?", fullmatch=True)
+)
+@example(text="-0.25")
+@example(text="-1e999")
+@example(text="+1+cmd")
+@example(text="-inf")
+@example(text="=1+1")
+def test_a_finite_number_is_written_as_it_is_and_every_other_text_that_begins_as_a_formula_gets_a_quote(
+    text: str,
+) -> None:
+    try:
+        is_number = math.isfinite(float(text))
+    except ValueError:
+        is_number = False
+    begins = text[:1] in tuple("=+-@\t\r\n＝＋－＠")
+    assert harmless(text).startswith("'" + text) is (begins and not is_number) or text.startswith("'")
+    assert not is_number or harmless(text) == text
+
+
+def test_negative_numbers_of_a_csv_are_numbers_in_the_scores(tmp_path: Path) -> None:
+    rows = write_text(tmp_path / "rows.csv", "user_input,response,reference,logit\nq,-5,-5,-0.25\np,=1+1,4,+1e-3\n")
+    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows, folder=tmp_path / "run")
+    lines = (tmp_path / "run" / "scores.csv").read_text("utf-8").splitlines()
+    assert lines[1:] == ["q,-5,-5,-0.25,1.0", "p,'=1+1,4,+1e-3,0.0"]
+    assert [row.row["logit"] for row in open_dataset(tmp_path / "run" / "scores.csv")] == ["-0.25", "+1e-3"]
+
+
 @given(text=st.text(max_size=6) | st.text("'=+-@\t\r\n＝5", max_size=6))
 def test_the_quote_before_a_formula_is_undone_for_every_text(text: str) -> None:
     assert is_harmless(harmless(text))

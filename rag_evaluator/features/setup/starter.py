@@ -23,6 +23,7 @@ from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import ID, LISTS, ColumnNames
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.readers.spreadsheets import sheets_of, sheets_said
 from rag_evaluator.dataset.values import as_number, json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
@@ -151,7 +152,8 @@ def propose(
     parts = Proposal("", name or run_name(data, base / RESULTS), surveyed, others, chosen, more, spoken, [])
     others_speak = [(path, _language(each)) for path, each in zip(further, others, strict=True)]
     differing = [_other_language(path, other, spoken) for path, other in others_speak if other not in (None, spoken)]
-    parts = replace(parts, warnings=[*differing, *_warnings(parts, judge, out, unfit)])
+    sheets = filter(None, map(sheets_of, (data, *further)))
+    parts = replace(parts, warnings=[*sheets, *differing, *_warnings(parts, judge, out, unfit)])
     asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None}
     proposal = replace(parts, text=_text(parts, data=data, dataset=dataset_path(data, out), **asked))
     chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
@@ -205,6 +207,7 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
         f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}."
+        f"{sheets_said(data)}"
     )
 
 

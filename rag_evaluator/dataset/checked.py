@@ -17,7 +17,7 @@ from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.readers.spreadsheets import sheets_of, sheets_said
+from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import file_digest, short_digest
@@ -74,8 +74,7 @@ class CheckedRows(Sequence[Sample]):
         """Sentences, see `doubts_of`; looked for when they are first asked for."""
         if self.columns is None:
             return ()
-        sheets = sheets_of(self.source)
-        return (*([sheets] if sheets else []), *doubts_of(self.whole, self.columns))
+        return tuple(filter(None, [sheets_of(self.source), *doubts_of(self.whole, self.columns)]))
 
     def named_in(self, config: Config) -> Config:
         """The configuration with the dataset that was read; None where the rows are objects."""
@@ -109,7 +108,7 @@ def checked_rows(
     try:
         samples.check_columns(samples.needed_by(readers), name)
     except DatasetError as error:
-        raise DatasetError(f"{error}{sheets_said(source)}") from None
+        raise DatasetError(f"{error} {sheets_of(source)}".rstrip()) from None
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
     for reason in names.check(samples.names, name).values():
         logger.warning("%s Nothing in this run reads it.", reason)

@@ -144,7 +144,7 @@ def test_a_hidden_sheet_is_not_read_and_the_sheets_are_said(state: str, tmp_path
     with zipfile.ZipFile(path, "w") as archive:  # as libraries may write it, and spreadsheet programs do not
         for name, part in parts.items():
             archive.writestr(name, part.replace(b'state="visible"', b'state="hidden"'))
-    with pytest.raises(DatasetError, match="all its sheets are hidden, 'old draft' .*. Show the one with the rows"):
+    with pytest.raises(DatasetError, match=r"all sheets are hidden, 'old draft' .*. Show the one with the rows"):
         load_dataset(path)
 
 
@@ -497,7 +497,7 @@ BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, pla
     ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
     ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
     ({"contexts": '["a"]'}, {}, READ_AS, "parse it with json.loads"),
-    ({"contexts": ["a", None]}, {}, f"{READ_AS}, item 2", "received None"),
+    ({"contexts": ["a", {}]}, {}, f"{READ_AS}, item 2", "received {}"),
     ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received ['a']"),
     ({"ground_truths": ["r", "s"]}, {}, "column 'ground_truths' (read as reference)", "Keep the best one"),
     ({"reference": True}, {}, "column 'reference'", "received True"),
@@ -539,7 +539,6 @@ BAD_FILES: list[tuple[str, bytes, str, str]] = [  # name, content, place, what i
     ("a.csv", b"question,answer\na,b\nc, d, e\n", "a.csv, row 3", "expected 2 cells as in the header, received 3"),
     ("a.csv", b"question,answer\na,b\nc\n", "a.csv, row 3", "expected 2 cells as in the header, received 1"),
     ("a.csv", b'question,answer\na,b\nc,"d\ne,f\n', "a.csv, row 3", "broken CSV"),
-    ("a.csv", b'contexts\n"[""\\ud800""]"\n', "a.csv, row 2: column 'contexts'", "half of a surrogate pair"),
 ]
 
 

@@ -15,7 +15,7 @@ from rag_evaluator.dataset.readers.json_files import (
     read_jsonl,
     rows_of,
 )
-from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_said
+from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
@@ -110,9 +110,8 @@ def _plain_records(source: Any, name: str, records: Iterable[InputRecord]) -> It
         row = joined((str(plain(str(name))), value) for name, value in record.row.items())
         yield InputRecord(record.where, {name: _value(value) for name, value in row.items()}, record.is_cells)
     if is_empty:
-        raise DatasetError(
-            f"{name}: expected at least one row, received none. Check that it is the right dataset.{sheets_said(source)}"
-        )
+        advice = sheets_of(source) or "Check that it is the right dataset"
+        raise DatasetError(f"{name}: expected at least one row, received none. {advice}.")
 
 
 def _value(value: Any) -> Any:

@@ -17,7 +17,7 @@ from rag_evaluator.errors import DatasetError
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
 SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
-OWN_SHEETS = ([SUMMARY, SCORES], [SCORES, SUMMARY], ["labels", "instructions"])  # the last of those for labels
+OWN_SHEETS = (SCORES, "labels")  # that are read of workbooks that this program writes
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
 _Row = tuple[int, Sequence[Any]]
@@ -93,7 +93,7 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
 def _sheet(path: Path, data_only: bool) -> list[list[tuple[Any, str]]]:
     """Rows of (value, data type): as last calculated with `data_only`, else as entered, where a formula is its text."""
     with _opened(path, data_only) as book:
-        sheet = _read_sheet(path, book)
+        sheet, _ = _read_sheet(path, book)
         sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
         return [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
 
@@ -104,20 +104,17 @@ def _opened(path: Path, data_only: bool = False) -> "closing[Any]":
     return closing(openpyxl.load_workbook(path, read_only=True, data_only=data_only))
 
 
-def _read_sheet(path: Path, book: Any) -> Any:
+def _read_sheet(path: Path, book: Any) -> tuple[Any, str]:
+    """The sheet that is read, and the names of all."""
     visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    titles = [f"{sheet.title!r}{'' if sheet in visible else ' (hidden)'}" for sheet in book.worksheets]
     if not visible:
-        raise DatasetError(f"{path.name}: all its sheets are hidden, {_titles(book)}. Show the one with the rows.")
-    return visible[[sheet.title for sheet in visible[:2]] == [SUMMARY, SCORES]]
-
-
-def _titles(book: Any) -> str:
-    sheets = book.worksheets
-    return ", ".join(f"{sheet.title!r}{'' if sheet.sheet_state == 'visible' else ' (hidden)'}" for sheet in sheets)
+        raise DatasetError(f"{path.name}: all sheets are hidden, {', '.join(titles)}. Show the one with the rows.")
+    return visible[[sheet.title for sheet in visible[:2]] == [SUMMARY, SCORES]], ", ".join(titles)
 
 
 def sheets_of(source: Any) -> str:
-    """Which sheets a workbook has, and which is read, without a full stop. Any: a dataset.
+    """Which sheets a workbook has, and which is read. Any: a dataset.
 
     Empty for a workbook of one sheet, for those that this program writes, and for all that is no workbook.
     """
@@ -125,18 +122,13 @@ def sheets_of(source: Any) -> str:
     if path.suffix.lower() != ".xlsx":
         return ""
     with _opened(path) as book:
-        if len(book.worksheets) == 1 or book.sheetnames[:2] in OWN_SHEETS:
+        sheet, titles = _read_sheet(path, book)
+        if len(book.worksheets) == 1 or sheet.title in OWN_SHEETS:
             return ""
-        return (
-            f"{path.name} has the sheets {_titles(book)}: the first that is not hidden is read, "
-            f"{_read_sheet(path, book).title!r}. If your rows are in another one, put that first"
-        )
-
-
-def sheets_said(source: Any) -> str:
-    """The same as the last sentence of an error. Any: a dataset."""
-    sheets = sheets_of(source)
-    return f" {sheets}." if sheets else ""
+    return (
+        f"{path.name} has the sheets {titles}: the first that is not hidden is read, {sheet.title!r}. If your rows are "
+        "in another one, put that first"
+    )
 
 
 def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, is_calculated: bool) -> Any:

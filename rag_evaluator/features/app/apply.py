@@ -269,8 +269,9 @@ def revise(store: ReviewStore, dataset: Dataset, drop: Collection[str]) -> tuple
 def _not_there(store: ReviewStore, record: ReviewRecord, dataset: Dataset, equal: Sequence[int]) -> DatasetError:
     why = f"is there {len(equal)} times, at other places" if equal else "has been edited or removed since"
     return DatasetError(
-        f"{store.path}: {record.by} reviewed row {record.row} (from 0) of the run ({record.at}), which in {dataset.name} {why}. Give the "
-        f"dataset that was judged with --dataset FILE, or remove the line of this review: its id is {record.id}."
+        f"{store.path}: {record.by} reviewed row {record.row} (from 0) of the run ({record.at}), which in "
+        f"{dataset.name} {why}. Give the dataset that was judged with --dataset FILE, or remove the line of this "
+        f"review: its id is {record.id}."
     )
 
 

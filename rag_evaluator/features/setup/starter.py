@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import jinja2
 import yaml
@@ -23,7 +23,7 @@ from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import ID, LISTS, ColumnNames
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.readers.spreadsheets import sheets_of, sheets_said
+from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.values import as_number, json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
@@ -130,7 +130,12 @@ def propose(
     for column in columns or ():
         if column not in known:
             raise DatasetError(f"--columns: no row has a column '{column}'.{did_you_mean(column, known)}")
-    spoken = find_language(language or _language(surveyed) or _unknown_language(data)).name
+    language_of = {path: _language(each) for path, each in ((data, surveyed), *zip(further, others, strict=True))}
+    if not (known_language := language or language_of[data]):
+        raise ConfigError(
+            f"{data.name}: the language of the rows was not recognised. Give it, for instance --language es."
+        )
+    spoken = find_language(known_language).name
     unfit = _unfit_embeddings(spoken, embeddings)
     rows = dict(METRICS)
     if surveyed.compares_texts:
@@ -150,9 +155,13 @@ def propose(
     more = [name for name in possible if name not in chosen]
     base = out.expanduser().absolute().parent
     parts = Proposal("", name or run_name(data, base / RESULTS), surveyed, others, chosen, more, spoken, [])
-    others_speak = [(path, _language(each)) for path, each in zip(further, others, strict=True)]
-    differing = [_other_language(path, other, spoken) for path, other in others_speak if other not in (None, spoken)]
     sheets = filter(None, map(sheets_of, (data, *further)))
+    differing = [
+        f"{path.name} is in {other}, and the prompts are in {spoken}, so that its rows are judged less well. For "
+        f"prompts in {other} run it with --set language={other}; then scores of both files cannot be compared"
+        for path in further
+        if (other := language_of[path]) not in (None, spoken)
+    ]
     parts = replace(parts, warnings=[*sheets, *differing, *_warnings(parts, judge, out, unfit)])
     asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None}
     proposal = replace(parts, text=_text(parts, data=data, dataset=dataset_path(data, out), **asked))
@@ -177,17 +186,6 @@ def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
     return replace(first, columns={**read, **named}, present=present)
 
 
-def _other_language(path: Path, language: str | None, spoken: str) -> str:
-    return (
-        f"{path.name} is in {language}, and the prompts are in {spoken}, so that its rows are judged less well. For "
-        f"prompts in {language} run it with --set language={language}; then scores of both files cannot be compared"
-    )
-
-
-def _unknown_language(data: Path) -> NoReturn:
-    raise ConfigError(f"{data.name}: the language of the rows was not recognised. Give it, for instance --language es.")
-
-
 def _language(surveyed: Survey) -> str | None:
     """Of questions and answers; of contexts where these are too short; None where it is not recognised."""
     for columns in (("user_input", "response", "reference"), LISTS):
@@ -206,9 +204,9 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     name = _longest(surveyed, missing) or "my_name"
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
-        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}."
-        f"{sheets_said(data)}"
-    )
+        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}. "
+        f"{sheets_of(data)}"
+    ).rstrip()
 
 
 def _longest(surveyed: Survey, column: str) -> str | None:

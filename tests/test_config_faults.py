@@ -13,6 +13,7 @@ from test_config import ROOT, Load, message
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
+from rag_evaluator.config.sections import EmbeddingsConfig, Section, VerifierConfig
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 from tests.loaded_prompts import load_prompts
 
@@ -92,6 +93,18 @@ def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, ov
 )
 def test_a_short_way_of_writing_is_understood(load: Load, lines: str, key: str, expected: Any) -> None:
     assert getattr(load(lines), key) == expected
+
+
+@pytest.mark.parametrize("section", [JudgeConfig, EmbeddingsConfig, VerifierConfig, Config])
+def test_null_stands_for_a_key_that_is_left_out(section: type[Section]) -> None:
+    needed: dict[str, Any] = {"metrics": ["bleu"]} if section is Config else {}
+    for name in section.model_fields.keys() - {"metrics", "language", "device_map"}:  # no device_map is its own choice
+        made, usual = (section(**needed, **keys).model_dump() for keys in ({name: None}, {}))
+        assert made == usual, name
+
+
+def test_an_override_of_null_is_the_default(load: Load) -> None:
+    assert load(HEAD, "judge.model=null", "name=null", "judge.batch_size=null") == load(HEAD)
 
 
 def test_an_empty_value_that_is_no_section_is_not_taken_for_the_default(load: Load) -> None:

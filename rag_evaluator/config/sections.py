@@ -1,7 +1,7 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -42,13 +42,10 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_empty_sections(cls, section: Any) -> Any:  # Any: whatever the user wrote
-        """A section or list of which only the name is there, `judge:`, is null in YAML: it has its defaults."""
+        """A key of which only the name is there, `judge:`, is null in YAML: it counts as left out."""
         if not isinstance(section, Mapping):
             return section
-        empty = {
-            name for name in cls.model_fields if name in section and section[name] is None and cls._holds_keys(name)
-        }
-        return {name: value for name, value in section.items() if name not in empty}
+        return {name: value for name, value in section.items() if value is not None or not cls._is_default(name)}
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -60,10 +57,12 @@ class Section(BaseModel):
         return made
 
     @classmethod
-    def _holds_keys(cls, name: str) -> bool:
-        annotation = cls.model_fields[name].annotation
-        is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
-        return is_list or get_origin(annotation) is dict or section_of(annotation) is not None
+    def _is_default(cls, name: str) -> bool:
+        """Whether null stands for the default: not where it says something, nor of the language."""
+        field = cls.model_fields.get(name)
+        if field is None or name == "language":
+            return False
+        return not field.is_required() and type(None) not in get_args(field.annotation)
 
 
 def section_of(annotation: Any) -> type[Section] | None:

@@ -17,6 +17,7 @@ from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
+from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import file_digest, short_digest
@@ -71,7 +72,9 @@ class CheckedRows(Sequence[Sample]):
     @cached_property
     def doubts(self) -> Sequence[str]:
         """Sentences, see `doubts_of`; looked for when they are first asked for."""
-        return () if self.columns is None else tuple(doubts_of(self.whole, self.columns))
+        if self.columns is None:
+            return ()
+        return tuple(filter(None, [sheets_of(self.source), *doubts_of(self.whole, self.columns)]))
 
     def named_in(self, config: Config) -> Config:
         """The configuration with the dataset that was read; None where the rows are objects."""
@@ -98,13 +101,17 @@ def checked_rows(
     """
     if source is None:
         raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
-    samples = open_dataset(source, config.columns)
-    mapping = ColumnNames(config.columns).mapping
-    if unread := [name for name, column in mapping.items() if column in LISTS and name not in samples.names]:
-        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
+    samples, names = open_dataset(source, config.columns), ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
-    samples.check_columns(samples.needed_by(readers), name)
+    if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
+        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
+    try:
+        samples.check_columns(samples.needed_by(readers), name)
+    except DatasetError as error:
+        raise DatasetError(f"{error} {sheets_of(source)}".rstrip()) from None
     samples.check_readable({column for reader in readers.values() for column in reader.optional})
+    for reason in names.check(samples.names, name).values():
+        logger.warning("%s Nothing in this run reads it.", reason)
     rows = CheckedRows(samples, choice_of(config, len(samples)), source, config.columns)
     if are_scored:
         _check_reporting(samples, config)

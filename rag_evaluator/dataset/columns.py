@@ -10,7 +10,7 @@ from typing import Any
 from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field, text_or_list
+from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
@@ -66,7 +66,7 @@ MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 
 
 def accepted_names(canonical: str) -> tuple[str, ...]:
-    """The canonical name first, as it wins over its aliases."""
+    """The canonical name first."""
     return (canonical, *ALIASES[canonical])
 
 
@@ -100,11 +100,13 @@ class ColumnNames:
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
         self._readable: dict[tuple[str, ...], list[str]] = {}
 
-    def check(self, present: Collection[str], source_name: str) -> None:
-        """DatasetError unless each name maps to a canonical column of its own, and one of these names is there.
+    def check(self, present: Collection[str], source_name: str) -> dict[str, str]:
+        """Canonical columns of which no name is there -> a reason, an error only where a metric needs the column.
 
         Files of the same columns may share a configuration: of several names for a column those of the file count.
+        Raises DatasetError unless each name maps to a canonical column of its own.
         """
+        absent: dict[str, str] = {}
         there = [canonical for name, canonical in self.mapping.items() if name in present]
         there += [ID] if ID in present and ID not in there else []
         for name, canonical in self.mapping.items():
@@ -114,9 +116,13 @@ class ColumnNames:
                 advice = turned or did_you_mean(str(canonical), ALIASES)
                 raise DatasetError(f"{mapped}which is no canonical column.{advice}")
             if name not in present and canonical not in there:
-                raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
+                reason = f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}"
+                if canonical == ID:
+                    raise DatasetError(reason)
+                absent.setdefault(canonical, reason)
             if canonical not in LISTS and there.count(canonical) > 1:
                 raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
+        return absent
 
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
@@ -143,15 +149,10 @@ class ColumnNames:
     def names_of(self, canonical: str, record: InputRecord) -> list[str]:
         """The columns of a row that are read as a canonical one, those that are empty left out.
 
-        Mapped columns win over all others, the canonical name over its aliases. A list in `reference` does not win over
-        an answer in another column: it may be what a retriever found.
+        Mapped columns win over all others.
         """
         names = self.read_from(canonical, record.row)
-        filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
-        if canonical not in filled or canonical in self.mapping:
-            return filled
-        may_be_log = canonical == "reference" and isinstance(text_or_list(record.row[canonical], record.is_cells), list)
-        return filled if may_be_log else filled[:1]
+        return list(_with_text({name: record.row.get(name) for name in names}, canonical))
 
     def of_log(self) -> "ColumnNames":
         """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
@@ -187,7 +188,7 @@ class ColumnNames:
         values = list(_with_text(fields, canonical).values()) or [None]
         if canonical in LISTS and len(values) > 1 and names[0] in self.mapping:
             return [text for texts in values for text in texts]
-        if any(value != values[0] for value in values):
+        if len(values) > 1 and len(set(map(as_key, values))) > 1:
             raise DatasetError(
                 f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
                 f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."

@@ -31,7 +31,8 @@ class Samples(OnDisk[Sample]):
         names: every column of any row, in order of first appearance.
         present: canonical columns that some row has something in.
         empty: those in which some row has an empty list, which may say that nothing was retrieved.
-        wrong: canonical columns that some row has in a way that cannot be read -> the first reason.
+        wrong: canonical columns that some row has in a way that cannot be read, or no row under a name that is mapped
+            -> the first reason.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -119,9 +120,11 @@ def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNa
         return record
 
     stored = OnDisk(map(noted, records))
-    column_names.check(names, name)
+    absent = column_names.check(names, name)
     rows: Iterable[InputRecord] = stored
     if column_names.is_log(names):
         column_names = column_names.of_log()
         rows = rows_of_log(stored, column_names)
-    return Samples(column_names.sample(index, record) for index, record in enumerate(rows))
+    samples = Samples(column_names.sample(index, record) for index, record in enumerate(rows))
+    samples.wrong = absent | samples.wrong
+    return samples

@@ -22,6 +22,7 @@ def doubts_of(rows: Samples, columns: Mapping[str, str]) -> Iterator[str]:
         if texts and not any(mark in text for text in texts):
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
     yield from _joined(names, cells)
+    yield from _damaged(names, first)
     if _has_lines_of_log(first) and not names.is_log(rows.names):
         contexts = names.read_from("retrieved_contexts", rows.names)[0]
         yield (
@@ -45,6 +46,22 @@ def texts_in(name: str, cells: Iterable[Mapping[str, Any]]) -> list[str]:
     """What rows have in a column, where it is a text that shows something, and no list. Any: JSON."""
     values = (json_or_text(row.get(name), True) for row in cells)
     return [text for value in values if isinstance(value, str) and (text := value.strip())]
+
+
+def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
+    """Rows with a null among their contexts, and with a letter that could not be read."""
+    lists = [name for canonical in LISTS for name in names.read_from(canonical, column_names(row.row for row in rows))]
+    seen = {
+        "have a null among their contexts, which is left out": lambda row: any(
+            isinstance(items := json_or_text(row.row.get(name), True), list) and None in items for name in lists
+        ),
+        "hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged": lambda row: (
+            "\ufffd" in json.dumps(row.columns, ensure_ascii=False)
+        ),
+    }
+    for what, is_so in seen.items():
+        if places := [row.where for row in rows if is_so(row)]:
+            yield f"{len(places)} of the first {len(rows):,} rows {what}: {', '.join(places[:3])}"
 
 
 def _joined(names: ColumnNames, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:

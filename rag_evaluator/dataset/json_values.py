@@ -77,17 +77,14 @@ def plain(value: Any) -> Any:
 
     NaN, NaT and NA become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow values their
     Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what JSON cannot hold
-    is an `Unwritable` text with the reason; half a surrogate pair and an infinite number are such values, too.
+    is an `Unwritable` text with the reason; an infinite number is such a value, too. Half of a surrogate pair becomes
+    U+FFFD, as where a letter cannot be decoded.
     """
     if value is None or isinstance(value, bool | Unwritable):
         return value
     try:
         text = _ENCODER.encode(value)
-        text.encode("utf-8")
-        return _DECODER.decode(text)
-    except UnicodeEncodeError as error:
-        written = text.encode("utf-8", "backslashreplace").decode("utf-8").strip('"')
-        return Unwritable(written, f"half of a surrogate pair ({text[error.start]!r})")
+        return _DECODER.decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except OverflowError:
         return Unwritable(str(value), "an infinite number")
     except Exception as error:  # nested too deeply, or an object of any library, whose attributes may be broken

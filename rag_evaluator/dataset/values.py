@@ -222,13 +222,17 @@ def _answer(field: Field) -> str:
     return field.text(value[0], advice, ", item 1") if value else ""
 
 
-def _contexts(field: Field) -> list[str]:
-    """Texts in the given order; empty ones stay, as the rank of the others depends on them."""
-    items = enumerate(listed(field, "a list of strings"), start=1)
-    return [_document(field, item, f", item {rank}") for rank, item in items]
+def _contexts(field: Field) -> list[str] | None:
+    """Texts in the given order; empty ones stay, as the rank of the others depends on them, and None is no item.
+
+    None where nothing but that is there, which does not say that nothing was retrieved.
+    """
+    items = listed(field, "a list of strings")
+    texts = [_document(field, item, f", item {rank}") for rank, item in enumerate(items, start=1) if item is not None]
+    return texts if texts or not items else None
 
 
-def _reference_contexts(field: Field) -> list[str]:
+def _reference_contexts(field: Field) -> list[str] | None:
     is_single = isinstance(field.value, str | int | float) and not field.record.is_cells
     return [string(field)] if is_single else _contexts(field)
 

@@ -90,6 +90,8 @@ def evaluate(
     if dataset is None or not listed:
         raise ConfigError("evaluate: expected a dataset and at least one metric.")
     rows = _rows(dataset)
+    if column_map:
+        open_dataset(rows, settings.columns).check_readable(list(map(_canonical, column_map)))
     listed = [with_reference(metric, rows, settings.columns) for metric in listed]
     _check_names(listed)
     runs = _runs(listed, llm, embeddings, settings, run_config)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import json_text, write_json
+from rag_evaluator.files.atomic import json_text, short_digest, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
 from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share, many_flagged
 from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run, ScoredRows
 
-CERTIFICATE, FORMAT = "certificate.json", 2
+CERTIFICATE, FORMAT, DIGEST = "certificate.json", 2, "digest"
 CERTIFIED, WORSE = "certified", "worse than chance"  # begin what is said of a useful judge, and of a harmful one
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 Certificate = Mapping[str, Any]  # Any in this module: JSON
@@ -33,9 +33,21 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return certificate
 
 
+def sealed(certificate: Certificate) -> dict[str, Any]:
+    """A certificate with the digest of all that it says."""
+    told = {key: part for key, part in certificate.items() if key != DIGEST}
+    return {**told, DIGEST: short_digest(json.dumps(told, sort_keys=True))}
+
+
+def was_changed(certificate: Certificate) -> bool:
+    """Whether somebody has edited it; of one from an earlier version, which has no digest, nobody knows."""
+    return DIGEST in certificate and sealed(certificate) != certificate
+
+
 def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:
     """The summary of a run with the mean labels that a certificate has of these very scores, and without any others."""
-    labelled = certificate["metrics"] if certificate.get("data") == run.data else {}
+    holds = certificate.get("data") == run.data and not was_changed(certificate)
+    labelled = certificate["metrics"] if holds else {}
     signatures, summary = run.manifest.get("signatures", {}), {}
     for metric, row in run.summary.items():
         part = labelled.get(metric) or {}
@@ -108,6 +120,8 @@ def standing(certificate: Certificate, metric: str, signature: str, data: str, f
         flagged: the share of flagged rows.
     """
     part = certificate["metrics"].get(metric)
+    if was_changed(certificate):
+        return "the certificate does not apply: its file was changed after certify wrote it, which can write it again"
     if part is None:
         return "no labels"
     sides = [{"signatures": {metric: line}} for line in (part["signature"], signature)]

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import GenerateConfig
 from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import REASON, Sample
 from rag_evaluator.errors import JudgementError
@@ -354,7 +355,11 @@ def of_journal(journal: Journal) -> Generate:
 
 
 def _with_reference(sample: Sample, reference: Reference) -> dict[str, Any]:
-    """The row with its answer; in `ground_truth` where `reference` is a retrieval log's name for contexts."""
+    """The row with its answer; in `ground_truth` where `reference` is a retrieval log's name for contexts.
+
+    So it is under the other names that the row has: an answer that is replaced would differ from it.
+    """
     name = "ground_truth" if isinstance(sample.row.get("reference"), list) else "reference"
-    column = {name: reference.ground_truth or None}
-    return {**sample.row, **column, **({REASON: reference.reason} if reference.reason else {})}
+    names = [name, *(other for other in ALIASES["reference"] if other in sample.row)]
+    columns = dict.fromkeys(names, reference.ground_truth or None)
+    return {**sample.row, **columns, **({REASON: reference.reason} if reference.reason else {})}

@@ -372,6 +372,7 @@ def test_the_generate_command_adds_references_and_keeps_those_there_are(
     assert main(["generate", config, "--set", "generate.replace=true"]) == 2  # other rows
     main(["generate", config, "--set", "generate.replace=true", "--update"])
     assert len(list(Path("results/run/gt").iterdir())) == 3
+    assert rows_written()[2]["ground_truth"] == rows_written()[2]["reference"]
 
 
 def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(model_folder: ModelFolder) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import ConfigError
+from rag_evaluator import ConfigError, DatasetError
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import TaskColumns, checked_rows, rows_again
 
@@ -42,3 +42,14 @@ def test_columns_of_reports_are_checked_where_metrics_read_the_rows_only(path: P
     assert len(checked_rows(path, config, NEEDS)) == 10
     with pytest.raises(ConfigError, match="'share' is no column of any row"):
         checked_rows(path, config, NEEDS, are_scored=True)
+
+
+def test_a_mapped_name_that_no_row_has_stops_a_run_where_its_column_is_read_and_is_said_elsewhere(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = make_config({"metrics": ["exact_match"], "columns": {"frage": "user_input"}})
+    assert len(checked_rows(path, config, {"task": TaskColumns(["response"])})) == 10
+    assert "maps 'frage' to 'user_input', but no row has a column 'frage'" in caplog.text
+    for columns in (TaskColumns(["user_input"]), TaskColumns(["response"], optional=["user_input"])):
+        with pytest.raises(DatasetError, match="no row has a column 'frage'"):
+            checked_rows(path, config, {"task": columns})

@@ -27,7 +27,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, Unwritable, open_dataset
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import ALIASES, TaskColumns, Unwritable, checked_rows, open_dataset
 from tests.dataset.data_files import (
     TRICKY,
     Row,
@@ -117,6 +118,43 @@ def test_xlsx_takes_the_first_sheet_but_the_scores_behind_a_summary(
     book.active = len(sheets) - 1  # the sheet that was open last is no choice
     book.save(tmp_path / "data.xlsx")
     assert columns_of(load_dataset(tmp_path / "data.xlsx")) == [{"user_input": taken}]
+
+
+def workbook(path: Path, sheets: Mapping[str, tuple[str, list[Any]]]) -> Path:
+    """A workbook of sheets, each with its state and its first column."""
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, (state, cells) in sheets.items():
+        sheet = book.create_sheet(name)
+        sheet.sheet_state = state
+        for cell in cells:
+            sheet.append([cell])
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize("state", ["hidden", "veryHidden"])
+def test_a_hidden_sheet_is_not_read_and_the_sheets_are_said(state: str, tmp_path: Path) -> None:
+    draft, rows = (state, ["question", "draft"]), ("visible", ["question", "q"])
+    path = workbook(tmp_path / "data.xlsx", {"old draft": draft, "answers": rows})
+    assert columns_of(load_dataset(path)) == [{"user_input": "q"}]
+    [doubt] = checked_rows(path, make_config({"metrics": ["exact_match"]}), {}).doubts
+    assert doubt.startswith("data.xlsx has the sheets 'old draft' (hidden), 'answers': the first that is not hidden is")
+    parts = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
+    with zipfile.ZipFile(path, "w") as archive:  # as libraries may write it, and spreadsheet programs do not
+        for name, part in parts.items():
+            archive.writestr(name, part.replace(b'state="visible"', b'state="hidden"'))
+    with pytest.raises(DatasetError, match=r"all sheets are hidden, 'old draft' .*. Show the one with the rows"):
+        load_dataset(path)
+
+
+@pytest.mark.parametrize("cells", [[], ["A report"], ["A report", "of 2026"]], ids=len)
+def test_a_workbook_whose_first_sheet_is_no_table_is_an_error_that_names_the_sheets(
+    cells: list[str], tmp_path: Path
+) -> None:
+    path = workbook(tmp_path / "data.xlsx", {"cover": ("visible", cells), "answers": ("visible", ["question", "q"])})
+    with pytest.raises(DatasetError, match="has the sheets 'cover', 'answers': the first that is not hidden is read"):
+        checked_rows(path, make_config({"metrics": ["exact_match"]}), {"m": TaskColumns(["user_input"])})
 
 
 def write_formula(path: Path, formula: str, engine: str) -> Path:
@@ -295,7 +333,8 @@ def test_a_mapped_column_is_not_replaced_by_another_where_it_is_empty() -> None:
 
 
 READ_ROWS: dict[str, tuple[Row, Mapping[str, str], Row]] = {
-    "a canonical name wins": ({"answer": "alias", "response": "canonical"}, {}, {"response": "canonical"}),
+    "two names agree": ({"answer": "a ", "response": "a"}, {}, {"response": "a"}),
+    "a mapped canonical name wins": ({"answer": "a", "response": "b"}, {"response": "response"}, {"response": "b"}),
     "an empty one does not": ({"answer": "alias", "response": None}, {}, {"response": "alias"}),
     "two aliases agree": ({"ground_truth": "r", "ground_truths": ["r"]}, {}, {"reference": "r"}),
     "the user's name wins": (
@@ -458,7 +497,7 @@ BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, pla
     ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
     ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
     ({"contexts": '["a"]'}, {}, READ_AS, "parse it with json.loads"),
-    ({"contexts": ["a", None]}, {}, f"{READ_AS}, item 2", "received None"),
+    ({"contexts": ["a", {}]}, {}, f"{READ_AS}, item 2", "received {}"),
     ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received ['a']"),
     ({"ground_truths": ["r", "s"]}, {}, "column 'ground_truths' (read as reference)", "Keep the best one"),
     ({"reference": True}, {}, "column 'reference'", "received True"),
@@ -500,7 +539,6 @@ BAD_FILES: list[tuple[str, bytes, str, str]] = [  # name, content, place, what i
     ("a.csv", b"question,answer\na,b\nc, d, e\n", "a.csv, row 3", "expected 2 cells as in the header, received 3"),
     ("a.csv", b"question,answer\na,b\nc\n", "a.csv, row 3", "expected 2 cells as in the header, received 1"),
     ("a.csv", b'question,answer\na,b\nc,"d\ne,f\n', "a.csv, row 3", "broken CSV"),
-    ("a.csv", b'contexts\n"[""\\ud800""]"\n', "a.csv, row 2: column 'contexts'", "half of a surrogate pair"),
 ]
 
 

@@ -58,6 +58,31 @@ def test_what_rows_look_like(rows: Rows, columns: dict[str, str], words: str | N
     assert words is None or words in found[0]
 
 
+@pytest.mark.parametrize("suffix", ["list", ".jsonl", ".csv"])
+def test_a_null_among_contexts_and_half_a_surrogate_pair_stop_no_row_and_are_said(suffix: str, tmp_path: Path) -> None:
+    rows: Rows = [
+        {"question": "a \ud83d\ude00", "contexts": ["c", None, "", "d"]},
+        {"question": "b \ud83d", "contexts": ["\udc00 c"]},
+        {"question": "c", "contexts": [None]},
+        {"question": "d", "contexts": []},
+    ]
+    source: Any = rows if suffix == "list" else tmp_path / f"rows{suffix}"
+    if suffix == ".jsonl":
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    if suffix == ".csv":
+        rows[1]["question"] = "b \ufffd"
+        source = written([{**row, "question": row["question"].replace("\ud83d\ude00", "😀")} for row in rows], tmp_path)
+    samples = open_dataset(source)
+    samples.check_readable(["user_input", "retrieved_contexts"])
+    assert [sample.columns["user_input"] for sample in samples] == ["a 😀", "b \ufffd", "c", "d"]
+    assert [sample.columns.get("retrieved_contexts") for sample in samples] == [["c", "", "d"], ["\ufffd c"], None, []]
+    null, damaged = doubts_of(samples, {})
+    assert null.startswith("2 of the first 4 rows have a null among their contexts, which is left out: ")
+    assert null.endswith(f"{samples[0].where}, {samples[2].where}")
+    assert damaged.startswith("1 of the first 4 rows hold U+FFFD")
+    assert damaged.endswith(f": {samples[1].where}")
+
+
 def test_check_and_run_say_it(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     config = {"columns": LOG, "metrics": ["exact_match"], "name": "lines"}
     rows = written([{**row, "response": "Tesk"} for row in LINES], tmp_path)

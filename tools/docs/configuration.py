@@ -26,7 +26,7 @@ HEAD = """# Configuration
 Every key of a configuration file, with its type, its default and its meaning. This page is made of the model that
 checks your file. Relative paths count from the folder of the file; `~`, `$HOME` and `${DATA}` are filled in. Any key
 can be set on the command line: `--set judge.batch_size=32`. A key that is not known is an error, which names the
-nearest one.
+nearest one. `null` counts as left out, except for `metrics` and `language`, and where the type has it.
 """
 PAGE = DOCS / "config.md"
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}

@@ -15,7 +15,7 @@ from rag_evaluator.dataset.readers.json_files import (
     read_jsonl,
     rows_of,
 )
-from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
+from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
 from rag_evaluator.errors import DatasetError
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
@@ -100,20 +100,18 @@ def read_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
     Raises `DatasetError`, also while they are read.
     """
     name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
-    return name, _plain_records(name, records)
+    return name, _plain_records(source, name, records)
 
 
-def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputRecord]:
+def _plain_records(source: Any, name: str, records: Iterable[InputRecord]) -> Iterator[InputRecord]:
     is_empty = True
     for record in records:
         is_empty = False
         row = joined((str(plain(str(name))), value) for name, value in record.row.items())
         yield InputRecord(record.where, {name: _value(value) for name, value in row.items()}, record.is_cells)
     if is_empty:
-        raise DatasetError(
-            f"{name}: expected at least one row, received none. Check that it is the right "
-            "dataset; of a workbook, the first sheet is read."
-        )
+        advice = sheets_of(source) or "Check that it is the right dataset"
+        raise DatasetError(f"{name}: expected at least one row, received none. {advice}.")
 
 
 def _value(value: Any) -> Any:

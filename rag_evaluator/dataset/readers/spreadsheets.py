@@ -6,15 +6,18 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.json_values import EMPTY, Unwritable, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
+from rag_evaluator.dataset.values import as_number
 from rag_evaluator.errors import DatasetError
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
 SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
+OWN_SHEETS = (SCORES, "labels")  # that are read of workbooks that this program writes
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
 _Row = tuple[int, Sequence[Any]]
@@ -71,7 +74,7 @@ def _separated_rows(path: Path, text: str, delimiter: str) -> list[_Row]:
 
 
 def read_xlsx(path: Path) -> Iterator[InputRecord]:
-    """The first sheet; in a workbook of our own, where that is the summary, the sheet `scores`.
+    """The first sheet that is not hidden; in a workbook of our own, where that is the summary, the sheet `scores`.
 
     A formula counts as its calculated value, an error value such as #N/A as an empty cell. One that was never
     calculated cannot be read.
@@ -89,14 +92,43 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
 
 def _sheet(path: Path, data_only: bool) -> list[list[tuple[Any, str]]]:
     """Rows of (value, data type): as last calculated with `data_only`, else as entered, where a formula is its text."""
+    with _opened(path, data_only) as book:
+        sheet, _ = _read_sheet(path, book)
+        sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
+        return [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
+
+
+def _opened(path: Path, data_only: bool = False) -> "closing[Any]":
     import openpyxl  # type: ignore[import-untyped,unused-ignore]
 
-    book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
-    sheet = book.worksheets[1 if book.sheetnames[:2] == [SUMMARY, SCORES] else 0]
-    sheet.reset_dimensions()  # the size that some writers store is wrong, and rows would be lost
-    cells = [[(cell.value, cell.data_type) for cell in row] for row in sheet.iter_rows()]
-    book.close()
-    return cells
+    return closing(openpyxl.load_workbook(path, read_only=True, data_only=data_only))
+
+
+def _read_sheet(path: Path, book: Any) -> tuple[Any, str]:
+    """The sheet that is read, and the names of all."""
+    visible = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    titles = [f"{sheet.title!r}{'' if sheet in visible else ' (hidden)'}" for sheet in book.worksheets]
+    if not visible:
+        raise DatasetError(f"{path.name}: all sheets are hidden, {', '.join(titles)}. Show the one with the rows.")
+    return visible[[sheet.title for sheet in visible[:2]] == [SUMMARY, SCORES]], ", ".join(titles)
+
+
+def sheets_of(source: Any) -> str:
+    """Which sheets a workbook has, and which is read. Any: a dataset.
+
+    Empty for a workbook of one sheet, for those that this program writes, and for all that is no workbook.
+    """
+    path = Path(source).expanduser() if isinstance(source, str | Path) else Path()
+    if path.suffix.lower() != ".xlsx":
+        return ""
+    with _opened(path) as book:
+        sheet, titles = _read_sheet(path, book)
+        if len(book.worksheets) == 1 or sheet.title in OWN_SHEETS:
+            return ""
+    return (
+        f"{path.name} has the sheets {titles}: the first that is not hidden is read, {sheet.title!r}. If your rows are "
+        "in another one, put that first"
+    )
 
 
 def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, is_calculated: bool) -> Any:
@@ -148,9 +180,11 @@ _TO_ESCAPE = re.compile(f"'*{_START}")
 def harmless(value: Any) -> Any:
     """A text with a quote before it if it begins as a formula does, as OWASP advises for CSV; else the value as it is.
 
-    Text that has such a quote already gets one more, so that `original` is the inverse for all texts.
+    A finite number is no formula. Text that has such a quote already gets one more, so that `original` is the inverse
+    for all texts.
     """
-    return f"'{value}" if isinstance(value, str) and _TO_ESCAPE.match(value) else value
+    is_formula = isinstance(value, str) and _TO_ESCAPE.match(value) and isinstance(as_number(value, True), str)
+    return f"'{value}" if is_formula else value
 
 
 def original(cell: str) -> str:

@@ -20,7 +20,7 @@ from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewSt
 from rag_evaluator.files.atomic import check_replaceable, write_lines, write_whole
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.results.rows import DROPPED, row_name
 from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
@@ -81,12 +81,14 @@ class Change:
 
     Attributes:
         place: of the row in the dataset that was reviewed, from 0.
+        name: what sentences call the row, see `row_name`.
         field: the canonical column, or `row` for one that is left out.
         before, after: None: nothing.
         by: who made it last.
     """
 
     place: int
+    name: str
     field: str
     before: Any
     after: Any
@@ -208,12 +210,13 @@ class RevisedRow:
     def changes(self) -> Iterator[Change]:
         """What is different in the new dataset, for people to read."""
         place, was = self.sample.index, self.sample.columns
+        name = row_name(place, self.sample.row)
         if self.is_dropped:
             flag = next(iter(flags_of(self.records).values()))
-            yield Change(place, "row", was.get("user_input"), None, flag.by)
+            yield Change(place, name, "row", was.get("user_input"), None, flag.by)
             return
         for column, record in self.corrections.items():
-            yield Change(place, column, was.get(column), record.after, record.by)
+            yield Change(place, name, column, was.get(column), record.after, record.by)
 
     def values(self, dataset: Dataset) -> dict[str, Any]:
         """The row with its corrections, in the user's own columns."""
@@ -266,8 +269,9 @@ def revise(store: ReviewStore, dataset: Dataset, drop: Collection[str]) -> tuple
 def _not_there(store: ReviewStore, record: ReviewRecord, dataset: Dataset, equal: Sequence[int]) -> DatasetError:
     why = f"is there {len(equal)} times, at other places" if equal else "has been edited or removed since"
     return DatasetError(
-        f"{store.path}: {record.by} reviewed row {record.row} ({record.at}), which in {dataset.name} {why}. Give the "
-        f"dataset that was judged with --dataset FILE, or remove the line of this review: its id is {record.id}."
+        f"{store.path}: {record.by} reviewed row {record.row} (from 0) of the run ({record.at}), which in "
+        f"{dataset.name} {why}. Give the dataset that was judged with --dataset FILE, or remove the line of this "
+        f"review: its id is {record.id}."
     )
 
 

@@ -214,9 +214,9 @@ def _print(applied: "Applied") -> None:
         values = (json.dumps(value, ensure_ascii=False) for value in (change.before, change.after))
         before, after = (shortened(text, LONGEST) for text in values)
         if change.field == "row":
-            say(f"row {change.place} left out, {change.by}: {before}")
+            say(f"row {change.name} left out, {change.by}: {before}")
         else:
-            say(f"row {change.place}, {change.field}, {change.by}: {before} -> {after}")
+            say(f"row {change.name}, {change.field}, {change.by}: {before} -> {after}")
     if len(applied.changes) > SHOWN:
         say(f"and {len(applied.changes) - SHOWN} more")
     if applied.already:

@@ -126,7 +126,7 @@ class ConflictError(ReviewError):
     """
 
     def __init__(self, other: ReviewRecord) -> None:
-        super().__init__(f"{other.by} changed '{other.field}' of row {other.row} meanwhile.")
+        super().__init__(f"{other.by} changed '{other.field}' of this row meanwhile.")
         self.other = other
 
 

@@ -29,6 +29,7 @@ from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
+from rag_evaluator.results.rows import row_name
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import probabilities_of
@@ -99,6 +100,8 @@ class Disagreement:
     """A row of which people and the judge say different things.
 
     Attributes:
+        row: its place, from 0, as in `details.jsonl`.
+        name: what sentences call it, see `row_name`.
         label: in the unit of labels; the mean of several annotators.
         score: in the unit of the metric.
         drawn: whether the row counts in the figures.
@@ -107,6 +110,7 @@ class Disagreement:
 
     metric: str
     row: int
+    name: str
     question: str | None
     label: float
     score: float
@@ -204,6 +208,7 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
     return Disagreement(
         metric=metric.metric,
         row=row,
+        name=row_name(row, run.samples[row].row),
         question=question if isinstance(question, str) else None,
         label=float(metric.means[row]),
         score=float(metric.scores[row]),

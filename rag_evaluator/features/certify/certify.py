@@ -33,6 +33,7 @@ from rag_evaluator.results.certificate import (
     FORMAT,
     MARK,
     kept_labels,
+    sealed,
     with_labels,
     write_labels,
 )
@@ -117,7 +118,7 @@ def certify(
     level = run.config.get("ci_level") or LEVEL
     limits = _thresholds(run, threshold or {}, scales)
     figures, thresholds, disagreements, kept = compared(run, tables, scales, label_scales, limits, random, level)
-    certificate = _certificate(run, tables, figures, thresholds)
+    certificate = sealed(_certificate(run, tables, figures, thresholds))
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)

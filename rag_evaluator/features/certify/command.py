@@ -155,7 +155,7 @@ def print_certification(certification: "Certification") -> None:
     for each in certification.disagreements:
         where = "" if each.drawn else " (not drawn)"
         about = f"label {each.label:.3g}, score {each.score:.3g}  {one_line(each.question or '')}"
-        say(f"{each.metric} differs in row {each.row}{where}: {about}")
+        say(f"{each.metric} differs in row {each.name}{where}: {about}")
         for reason in each.reasons:
             say(f"    {one_line(reason)}")
     say(f"written to {certification.path}")

@@ -1,5 +1,6 @@
 """Labels that people gave, read from tables: to which row of a run each line belongs, and what it says."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +27,10 @@ from rag_evaluator.features.certify.sheet import (
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import QUESTION, keys_of
-from rag_evaluator.results.rows import DETAILS
+from rag_evaluator.results.rows import DETAILS, row_name
 from rag_evaluator.results.run import Run, ScoredRows
+
+logger = logging.getLogger(__name__)
 
 RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
 Cell = tuple[str, str, str | None, str]  # metric, annotator, statement, column
@@ -45,6 +48,9 @@ def key_of(name: str, columns: Sequence[str], run: Run) -> RowOf:
             f"{name}: no column says which row a label is about. Expected 'row' (from 0, as in {DETAILS}), 'sample', "
             f"'id' or the question; received {', '.join(map(repr, columns))}."
         )
+    if known == [ROW]:
+        first = row_name(0, run.samples[0].row)
+        logger.warning("%s: 'row' counts from 0, as in %s: row 0 is the row that is called %s", name, DETAILS, first)
     column = known[0]
     keys = {each: [_folded(key) for key in _run_keys(run, each)] for each in known}
     rows_by: dict[str | None, list[int]] = {}

@@ -20,8 +20,11 @@ from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset.columns import ID, LISTS
+from rag_evaluator.dataset.columns import ID, LISTS, ColumnNames
 from rag_evaluator.dataset.doubts import doubts_of
+from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.readers.spreadsheets import sheets_of
+from rag_evaluator.dataset.values import as_number, json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from rag_evaluator.features.setup.checks import faster_dtype
@@ -124,11 +127,18 @@ def propose(
         find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
     others = [survey(path.expanduser(), columns or {}) for path in further]
     surveyed = _of_all(survey(data.expanduser(), columns or {}), others)
+    for path, each in zip((data, *further), (surveyed, *others), strict=True):
+        ColumnNames(surveyed.columns).check(each.samples.names, path.name)
     known = {name: None for each in (surveyed, *others) for name in each.samples.names}
     for column in columns or ():
         if column not in known:
             raise DatasetError(f"--columns: no row has a column '{column}'.{did_you_mean(column, known)}")
-    spoken = find_language(language or _language(data, surveyed)).name
+    language_of = {path: _language(each) for path, each in ((data, surveyed), *zip(further, others, strict=True))}
+    if not (known_language := language or language_of[data]):
+        raise ConfigError(
+            f"{data.name}: the language of the rows was not recognised. Give it, for instance --language es."
+        )
+    spoken = find_language(known_language).name
     unfit = _unfit_embeddings(spoken, embeddings)
     rows = dict(METRICS)
     if surveyed.compares_texts:
@@ -140,10 +150,22 @@ def propose(
     )
     if not chosen:
         raise DatasetError(_no_metric(data, surveyed))
+    if further:  # a name that a file lacks is an error where a metric reads the column
+        optional = {column for name in chosen if name in METRICS for column in METRICS[name].optional}
+        lacked = optional.difference(surveyed.present)
+        columns = {name: to for name, to in surveyed.columns.items() if to.partition("[")[0] not in lacked}
+        surveyed = replace(surveyed, columns=columns)
     more = [name for name in possible if name not in chosen]
     base = out.expanduser().absolute().parent
     parts = Proposal("", name or run_name(data, base / RESULTS), surveyed, others, chosen, more, spoken, [])
-    parts = replace(parts, warnings=list(_warnings(parts, judge, out, unfit)))
+    sheets = filter(None, map(sheets_of, (data, *further)))
+    differing = [
+        f"{path.name} is in {other}, and the prompts are in {spoken}, so that its rows are judged less well. For "
+        f"prompts in {other} run it with --set language={other}; then scores of both files cannot be compared"
+        for path in further
+        if (other := language_of[path]) not in (None, spoken)
+    ]
+    parts = replace(parts, warnings=[*sheets, *differing, *_warnings(parts, judge, out, unfit)])
     asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None}
     proposal = replace(parts, text=_text(parts, data=data, dataset=dataset_path(data, out), **asked))
     chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
@@ -151,22 +173,30 @@ def propose(
 
 
 def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
-    """The first file with the names of all, and what all have."""
-    columns = {name: to for each in (*others, first) for name, to in each.columns.items()}
-    if any(ID not in each.samples.names for each in (first, *others)):
-        columns = {name: to for name, to in columns.items() if to != ID}
+    """The first file with the names of all, and what all have.
+
+    Of a column that some file has under a name of its own, the names of all files are there: else others would lack it.
+    """
+    if not others:
+        return first
+    every = (*others, first)
     present = [name for name in first.present if all(name in each.present for each in others)]
-    return replace(first, columns=columns, present=present)
+    named = {name: to for each in every for name, to in each.columns.items()}
+    if any(ID not in each.samples.names for each in every):
+        named = {name: to for name, to in named.items() if to != ID}
+    roles = {to.partition("[")[0] for to in named.values()}
+    read = {name: to for each in every for to, names in each.names.items() if to in roles for name in names[:1]}
+    return replace(first, columns={**read, **named}, present=present)
 
 
-def _language(data: Path, surveyed: Survey) -> str:
-    """Of questions and answers; of contexts where these are too short."""
+def _language(surveyed: Survey) -> str | None:
+    """Of questions and answers; of contexts where these are too short; None where it is not recognised."""
     for columns in (("user_input", "response", "reference"), LISTS):
         values = (sample.columns.get(column, "") for sample in surveyed.samples for column in columns)
         language = identified(value if isinstance(value, str) else "\n".join(value) for value in values)
         if language:
             return language.name
-    raise ConfigError(f"{data.name}: the language of the rows was not recognised. Give it, for instance --language es.")
+    return None
 
 
 def _no_metric(data: Path, surveyed: Survey) -> str:
@@ -174,16 +204,30 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     read = ", ".join(surveyed.present) or "none"
     columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
     missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
-    name = _longest(surveyed) if surveyed.unused else "my_name"
+    name = _longest(surveyed, missing) or "my_name"
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
-        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}."
-    )
+        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}. "
+        f"{sheets_of(data)}"
+    ).rstrip()
 
 
-def _longest(surveyed: Survey) -> str:
-    """The unused column with the longest texts."""
-    return max(surveyed.unused, key=lambda name: sum(len(str(row.row.get(name) or "")) for row in surveyed.samples))
+def _longest(surveyed: Survey, column: str) -> str | None:
+    """The unused column with the longest texts, of those that hold what a canonical column may; None: there is none."""
+    values = {
+        name: [value for row in surveyed.samples if not is_blank(value := row.row.get(name))]
+        for name in surveyed.unused
+    }
+    fitting = [name for name in values if values[name] and all(_may_be(value, column) for value in values[name])]
+    return max(fitting, key=lambda name: len(str(values[name])), default=None)
+
+
+def _may_be(value: Any, column: str) -> bool:
+    """Whether a value is text, of contexts also a list of texts or documents: no number, no object. Any: JSON."""
+    parsed = json_or_text(json_or_text(value, True), True, "{")
+    if column in LISTS and isinstance(parsed, list):
+        return all(isinstance(item.get("page_content") if isinstance(item, dict) else item, str) for item in parsed)
+    return isinstance(parsed, str) and isinstance(as_number(parsed, True), str)
 
 
 def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iterable[str]:
@@ -224,9 +268,9 @@ ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "refe
 def _like(parts: Proposal, column: str) -> str:
     """Which column may be the one that was not recognised, in the first file that lacks it."""
     lacking = next((each for each in (parts.survey, *parts.others) if column not in each.names), parts.survey)
-    if not lacking.unused:
+    name = _longest(lacking, column)
+    if name is None:
         return "Without one these are left out"
-    name = _longest(lacking)
     return f"{name!r} may be it: --columns {shlex.quote(name)}={column}"
 
 

@@ -127,8 +127,8 @@ def test_the_command_says_what_was_changed(run: Path, capsys: pytest.CaptureFixt
     say(run, 1, "reference", "Tusk", before="Tesk")
     say(run, 0, "duplicate", True)
     shown = output_of(capsys, "review", "apply", run, "--drop", "duplicate")
-    assert shown.startswith("row 0 left out, anna: ")
-    assert 'row 1, reference, anna: "Tesk" -> "Tusk"' in shown
+    assert shown.startswith("row 1 left out, anna: ")
+    assert 'row 2, reference, anna: "Tesk" -> "Tusk"' in shown
     assert f"2 rows written to {run.parent / 'data.reviewed.jsonl'}" in shown
 
 

@@ -27,7 +27,7 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert following == f"Next: rag-evaluator compare BASELINE {run}"
     assert "threshold 0.5 (fixed before): both accept 18, only the score 2, only people 1, both reject 19" in shown
     assert "mean label of rows like these 0.47 [" in shown
-    assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
+    assert "row r0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
     assert f"written to {run / 'certificate.json'}" in shown
     assert "\x1b" not in shown
 
@@ -43,11 +43,25 @@ def test_grades_of_two_annotators_are_compared_with_the_judge_and_each_other(tmp
     assert "    label 1. as expected\n" in shown, "the judge's reason"
 
 
+def test_a_row_is_called_as_evaluate_calls_it(
+    tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{name: value for name, value in row.items() if name != "id"} for row in exact_rows()]
+    run = exact_run(tmp_path / "run", rows)
+    shown = output_of(capsys, "certify", run, "--label", "exact_match=human")
+    assert "exact_match differs in row 1: label 0, score 1" in shown
+    assert "row 0" not in shown
+    lines = ["row,exact_match", *(f"{place},{row['human']}" for place, row in enumerate(rows))]
+    (tmp_path / "labels.csv").write_text("\n".join(lines), "utf-8")
+    assert "exact_match differs in row 1: " in output_of(capsys, "certify", run, "--labels", tmp_path / "labels.csv")
+    assert "labels.csv: 'row' counts from 0, as in details.jsonl: row 0 is the row that is called 1" in caplog.text
+
+
 def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys: Capture) -> None:
     out = ["--json", "--out", str(tmp_path / "c.json")]
     found = json.loads(output_of(capsys, "certify", run, "--label", "exact_match=human", *out))
     assert found["metrics"]["exact_match"]["compared"] == 40
-    assert found["disagreements"][0]["row"] == 0
+    assert [found["disagreements"][0][key] for key in ("row", "name")] == [0, "r0"]
     assert found["conclusion"]["sentences"][0].startswith("The scores are useful for exact_match")
 
 

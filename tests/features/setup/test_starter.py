@@ -135,6 +135,31 @@ def test_a_budget_that_the_longest_text_may_need_is_written(tmp_path: Path, time
     assert ("max_new_tokens" in judge) == (least > 0)
 
 
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[{"start": 0, "end": 4, "text": "He was"}], [{"start": 2, "end": 9}]],
+        [{"start": 0}, {"start": 1}],
+        [["He was", "born"], ["born"]],
+        [0.25, True],
+        ["", None],
+        ["a long text that may be the reference", {"but": "not everywhere"}],
+    ],
+    ids=["spans", "objects", "lists", "numbers", "nothing", "mixed"],
+)
+def test_only_a_column_whose_values_may_be_the_reference_is_proposed_for_it(
+    values: list[Any], suffix: str, tmp_path: Path
+) -> None:
+    row = {name: value for name, value in ENGLISH.items() if name != "ground_truth"}
+    cells = [json.dumps(value) if suffix == ".csv" and isinstance(value, dict) else value for value in values]
+    rows = [{**row, "mine": cell} for cell in cells]
+    notes = proposed(write(tmp_path / f"rows{suffix}", rows)).warnings
+    assert any(note.endswith("need. Without one these are left out") for note in notes)
+    notes = proposed(write(tmp_path / f"rows{suffix}", [{**each, "title": "Tesk"} for each in rows])).warnings
+    assert any("'title' may be it: --columns title=reference" in note for note in notes)
+
+
 def test_no_word_means_two_columns() -> None:
     wrong = [
         (name, canonical)

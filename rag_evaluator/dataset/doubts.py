@@ -51,13 +51,17 @@ def texts_in(name: str, cells: Iterable[Mapping[str, Any]]) -> list[str]:
 def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
     """Rows with a null among their contexts, and with a letter that could not be read."""
     lists = [name for canonical in LISTS for name in names.read_from(canonical, column_names(row.row for row in rows))]
+
+    def has_null(row: Sample) -> bool:
+        lists_of = (json_or_text(row.row.get(name), True) for name in lists)
+        return any(isinstance(items, list) and None in items for items in lists_of)
+
+    def is_unread(row: Sample) -> bool:
+        return "\ufffd" in json.dumps(row.columns, ensure_ascii=False)
+
     seen = {
-        "have a null among their contexts, which is left out": lambda row: any(
-            isinstance(items := json_or_text(row.row.get(name), True), list) and None in items for name in lists
-        ),
-        "hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged": lambda row: (
-            "\ufffd" in json.dumps(row.columns, ensure_ascii=False)
-        ),
+        "have a null among their contexts, which is left out": has_null,
+        "hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged": is_unread,
     }
     for what, is_so in seen.items():
         if places := [row.where for row in rows if is_so(row)]:

@@ -4,10 +4,12 @@ import datetime
 import decimal
 import enum
 import json
+import math
 import re
 import unicodedata
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
@@ -129,3 +131,14 @@ _TYPES: Mapping[Any, Any] = {
     enum.Enum: lambda value: value.value,
     Mapping: lambda value: {str(name): item for name, item in value.items()},
 }
+
+
+def as_number(value: Any, is_cell: bool) -> Any:
+    """The value; or the number that a cell's text is."""
+    if not (is_cell and isinstance(value, str)):
+        return value
+    for kind in (int, float):
+        with suppress(ValueError, OverflowError):
+            number = kind(value)
+            return number if math.isfinite(number) else value
+    return value

@@ -51,16 +51,14 @@ def texts_in(name: str, cells: Iterable[Mapping[str, Any]]) -> list[str]:
 def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
     """Rows with a null among their contexts, and with a letter that could not be read."""
     lists = [name for canonical in LISTS for name in names.read_from(canonical, column_names(row.row for row in rows))]
-    seen = {
-        "have a null among their contexts, which is left out": lambda row: any(
-            isinstance(items := json_or_text(row.row.get(name), True), list) and None in items for name in lists
-        ),
-        "hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged": lambda row: (
-            "\ufffd" in json.dumps(row.columns, ensure_ascii=False)
-        ),
-    }
-    for what, is_so in seen.items():
-        if places := [row.where for row in rows if is_so(row)]:
+    cells = [(row.where, json_or_text(row.row.get(name), True)) for row in rows for name in lists]
+    null = dict.fromkeys(where for where, items in cells if isinstance(items, list) and None in items)
+    letters = [row.where for row in rows if "\ufffd" in json.dumps(row.columns, ensure_ascii=False)]
+    for what, places in (
+        ("have a null among their contexts, which is left out", list(null)),
+        ("hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged", letters),
+    ):
+        if places:
             yield f"{len(places)} of the first {len(rows):,} rows {what}: {', '.join(places[:3])}"
 
 

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = facade(
         ),
         "engines.transformers.drafts": "Draft",
         "engines.transformers.engine": "TransformersEngine logits_size",
+        "engines.transformers.gguf": "check_gguf",
         "engines.transformers.linear": "reorder_weights",
         "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded",
         "engines.transformers.packed": "PackedDecoder PackedModel",

@@ -16,7 +16,7 @@ from rag_evaluator.statistics import (
     moments,
     with_pseudo_units,
 )
-from rag_evaluator.statistics.formulas import unseen_root
+from rag_evaluator.statistics import unseen_root
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)

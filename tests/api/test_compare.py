@@ -123,8 +123,12 @@ def test_with_three_runs_the_first_is_the_baseline_and_one_family_holds_all_test
     comparison = compare(a, b, c)
     assert [line.run for line in comparison.metrics] == ["run 2", "run 3"]
     assert [line.figures.difference.mean for line in comparison.metrics] == [1.0, 0.5]
-    # eight pairs and a pseudo-pair at each end: means 0.8 and 0.4, t = 4 and 2.449 with 9 degrees of freedom
-    expected = [2 * 2 * stats.t.sf(0.8 / 0.2, 9), 2 * stats.t.sf(0.4 / math.sqrt(0.024 / 0.9), 9)]
+    # 8 ln(1 + k x) + 0.4 ln(1 - k) is largest for k = 7.6 / 8.4 where x is 1, for k = 3.6 / 4.2 where x is 0.5
+    ratios = [
+        8 * math.log1p(7.6 / 8.4) + 0.4 * math.log(0.8 / 8.4),
+        8 * math.log1p(1.8 / 4.2) + 0.4 * math.log(0.6 / 4.2),
+    ]
+    expected = [factor * stats.norm.sf(math.sqrt(2 * ratio)) for factor, ratio in zip((4, 2), ratios, strict=True)]
     assert [line.figures.p_holm for line in comparison.metrics] == pytest.approx(expected)
 
 

@@ -49,7 +49,7 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert cells[0] == "exact_match"
     assert cells[1:3] == ["1.000", "0.975"]
     assert cells[3].startswith("-0.025 [-0.1")
-    assert cells[4:8] == ["0/39/1", "not settled", "0.5634", "1.0000"]
+    assert cells[4:8] == ["0/39/1", "not settled", "0.6063", "1.0000"]
     assert f"{ROWS} rows of" in shown
     assert "exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
     assert "\x1b" not in shown

@@ -109,7 +109,7 @@ def test_p_is_below_its_limit_only_where_the_interval_excludes_0(scale: Scale, l
     assert seen == {True, False}
 
 
-def test_p_of_continuous_differences_that_fall_as_far_as_they_rise_is_that_of_scipy_s_paired_t_test() -> None:
-    a, b = np.array([1.0, 0.0]).repeat([10, 20]), np.array([0.0, 1.0]).repeat([10, 20])
+def test_p_of_continuous_differences_that_rise_further_than_they_fall_is_that_of_scipy_s_paired_t_test() -> None:
+    a, b = np.full(40, 0.1), np.array([1.0, 0.0]).repeat([10, 30])
     (row,) = compare_scores([Paired("m", a, b, Scale(kind="continuous"))])
     assert row.p == pytest.approx(stats.ttest_rel(b, a).pvalue)

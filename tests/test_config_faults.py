@@ -12,8 +12,7 @@ from test_config import ROOT, Load, message
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
-from rag_evaluator.config.sections import EmbeddingsConfig, Section, VerifierConfig
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig, Section, VerifierConfig, find_language
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 from tests.loaded_prompts import load_prompts
 

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = facade(
         "schema": "default_config load_config make_config with_arguments",
         "sections": (
             "DEMO EmbeddingsConfig GenerateConfig JudgeConfig OWN_KEYS PromptsConfig Reasons RetrievalConfig Section "
-            "SortConfig USUAL_BATCH"
+            "SortConfig USUAL_BATCH VerifierConfig"
         ),
     },
 )

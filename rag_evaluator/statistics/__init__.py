@@ -6,7 +6,8 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "formulas": (
-            "Array Estimate Scale Units difference_bounds mean_bounds moments wilson_of_counts with_pseudo_units"
+            "Array Estimate Scale Units difference_bounds mean_bounds moments unseen_root wilson_of_counts "
+            "with_pseudo_units"
         ),
         "intervals": (
             "PASS RerunNoise difference_interval difference_test mean_interval missing_bounds pass_rate rerun_noise "

@@ -14,9 +14,9 @@ from rag_evaluator.statistics import (
     mean_interval,
     missing_bounds,
     moments,
+    unseen_root,
     with_pseudo_units,
 )
-from rag_evaluator.statistics import unseen_root
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)

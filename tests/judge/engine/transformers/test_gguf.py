@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import JudgeConfig, choose_engine, load_config
 from rag_evaluator.files import gguf_of, read_header
-from rag_evaluator.judge import LazyJudge, VllmEngine
-from rag_evaluator.judge import check_gguf
+from rag_evaluator.judge import LazyJudge, VllmEngine, check_gguf
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]

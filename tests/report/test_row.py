@@ -143,7 +143,13 @@ def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: P
 @pytest.mark.parametrize(
     ("row", "columns", "question", "contexts", "others"),
     [
-        ({"user_input": "Q", "contexts": ["a", "b"], "question": "x"}, {}, "Q", ["a", "b"], ["question"]),
+        (
+            {"user_input": "Q", "contexts": ["a", "b"], "question": "x"},
+            {"user_input": "user_input"},
+            "Q",
+            ["a", "b"],
+            ["question"],
+        ),
         ({"frage": "Q", "contexts": ["a"], "question": "x"}, {"frage": "user_input"}, "Q", ["a"], ["question"]),
         (
             {"question": "Q", "reference": ["a", "b"], "document_score": [0.1, 0.9]},

@@ -68,7 +68,15 @@ class PromptTooLongError(JudgementError):
 
 
 class BudgetError(JudgementError):
-    """The answer reached `max_new_tokens` before it was complete, and its part is not meaningful."""
+    """The answer reached its limit before it was complete, and its part is not meaningful.
+
+    Attributes:
+        part: what is whole of it, a response model; None: nothing.
+    """
+
+    def __init__(self, message: str, part: object = None) -> None:
+        super().__init__(message)
+        self.part = part
 
 
 class UndefinedScoreError(JudgementError):

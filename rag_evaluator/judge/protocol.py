@@ -270,10 +270,10 @@ def validated(reply: Reply, response_model: type[BaseModel], schema: Schema, lim
     except ValidationError as error:
         first = error.errors()[0]
         raise JudgementError(f"the answer does not fit {response_model.__name__}: {first['msg']}") from error
-    part = part_of(text, response_model, schema)
-    if part is None:
-        raise BudgetError(limit)
-    return response_model.model_validate(part)
+    part, is_enough = part_of(text, response_model, schema)
+    if part is None or not is_enough:
+        raise BudgetError(limit, part)
+    return part
 
 
 DECIMALS = 6

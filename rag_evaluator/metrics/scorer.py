@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import (
+    BudgetError,
     JudgeLostError,
     NotApplicableError,
     PromptTooLongError,
@@ -61,7 +62,8 @@ class Recorder(InstructorBaseRagasLLM):
         failed: questions that got no answer, with the message; one that is answered when asked again is taken out.
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
         answers: prompt and answer of each question that got one, in the order of asking.
-        cut: the last text of each list that reached its limit.
+        cut: the last text of each list that reached its limit, and can be used all the same.
+        parts: prompt and what is whole of the answer of each list that cannot.
         unasked: see `as_asked`.
     """
 
@@ -75,6 +77,7 @@ class Recorder(InstructorBaseRagasLLM):
         self.failed: dict[str, str] = {}
         self.answers: list[tuple[str, BaseModel]] = []
         self.cut: list[str] = []
+        self.parts: list[tuple[str, BaseModel]] = []
         self.unasked: list[str] = []
         self._asked: Counter[str] = Counter()
 
@@ -136,6 +139,8 @@ class Recorder(InstructorBaseRagasLLM):
             raise
         except Exception as error:
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
+            if isinstance(error, BudgetError) and isinstance(error.part, BaseModel):
+                self.parts.append((prompt, error.part))
             message = str(error) if isinstance(error, RagEvaluatorError) else in_one_line(error)
             self.failed[question] = message
             if occurrence == 0:  # some metrics ask again after a failure: recorded once
@@ -241,12 +246,14 @@ class Scorer:
             score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost
-            flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
+            flags, forbidden = check_work([*recorder.answers, *recorder.parts], [sample.row, sample.columns])
             flags |= {CUT: recorder.cut} if recorder.cut else {}
             if recorder.unasked:
                 flags[UNASKED] = list(dict.fromkeys(recorder.unasked))
                 forbidden = forbidden or REASONS[UNASKED]
-            if forbidden and (recorder.unasked or not score.missing):  # ragas fails where verdicts are too few
+            if forbidden and (
+                recorder.unasked or recorder.parts or not score.missing
+            ):  # ragas fails where verdicts are too few
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True, is_applicable=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):

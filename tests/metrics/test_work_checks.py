@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, compare, gate
+from rag_evaluator import BudgetError, RAGEvaluator, ScriptedJudge, compare, gate
 from rag_evaluator.metrics import OPTIONAL, as_whole
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
@@ -380,3 +380,12 @@ class Graded(InstructorBaseRagasLLM):
 def test_the_answers_of_a_ragas_llm_must_be_on_their_scale() -> None:
     [score] = RAGEvaluator({"metrics": ["context_relevance"]}, Graded()).evaluate([ROW]).scores["context_relevance"]
     assert "rating is 7: expected 0 or 1 or 2" in str(score.reason)
+
+
+@pytest.mark.parametrize(("texts", "reason"), [([EINSTEIN], COPIED), ([OWN], "it came to no end")])
+def test_what_is_whole_of_a_list_that_was_cut_is_checked_too(texts: list[str], reason: str) -> None:
+    def answer(prompt: str, model: Any) -> Any:
+        raise BudgetError("it came to no end", model(statements=texts))
+
+    [score] = RAGEvaluator({"metrics": ["faithfulness"]}, ScriptedJudge(answer)).evaluate([ROW]).scores["faithfulness"]
+    assert (score.missing, score.reason) == (True, reason)

@@ -385,8 +385,8 @@ LEAST_READ = 0.9  # share of the source before the end of the last text of a lis
 MATCH = 6  # letters that a text and its source have in common, at least, where it ends; a quarter of a short text
 
 
-def part_of(text: str, response_model: type[BaseModel], schema: Schema) -> dict[str, Any] | None:
-    """The list of an answer that was cut, without what is unfinished; None where too much of it is lacking.
+def part_of(text: str, response_model: type[BaseModel], schema: Schema) -> tuple[BaseModel | None, bool]:
+    """What is whole of an answer that was cut in its list, None if nothing is; and whether little of it is lacking.
 
     Args:
         text: the beginning of the answer.
@@ -396,12 +396,11 @@ def part_of(text: str, response_model: type[BaseModel], schema: Schema) -> dict[
     source = schema.get("properties", {}).get(name, {}).get("x-source")
     part = from_json(text, allow_partial=True) if source and text else None
     items = part.get(name, []) if isinstance(part, dict) else []
-    for whole in (items, items[:-1]):  # the last one may lack fields
+    for whole in filter(None, (items, items[:-1])):  # the last one may lack fields
         with suppress(ValidationError):
-            response_model.model_validate({name: whole})
-            is_read = bool(whole) and end_in(source, str(_statements(whole)[-1])) >= LEAST_READ
-            return {name: whole} if is_read else None
-    return None
+            answer = response_model.model_validate({name: whole})
+            return answer, end_in(source, str(_statements(whole)[-1])) >= LEAST_READ
+    return None, False
 
 
 def end_in(source: str, text: str) -> float:

@@ -256,7 +256,7 @@ def test_a_spoilt_model_is_told_without_a_traceback(
     broken = Path(shutil.copytree(model_folder("llama-bytelevel"), tmp_path / "broken"))
     (broken / "model.safetensors").write_bytes(b"x")
     assert error_of(capsys, str(config), "--set", f"judge.model={broken}").startswith(
-        f"judge.model: {broken} cannot be loaded: "
+        f"judge.model: {broken / 'model.safetensors'} is damaged or not complete. "
     )
 
 
@@ -492,5 +492,6 @@ def test_the_main_job_runs_with_the_network_taken_away_quietly_and_with_the_same
     done = subprocess.run(command, capture_output=True, text=True, cwd=config.parent)
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
-    assert [line for line in lines if not re.match(r"00:\d\d:\d\d [\x20-\x7e]{,111}$", line)] == []  # progress
+    [doubt] = [line for line in lines if not re.match(r"00:\d\d:\d\d [\x20-\x7e]{,111}$", line)]  # progress
+    assert doubt.startswith("the judge's model has no chat template")
     assert (results_of(config) / "scores.jsonl").read_bytes() == (finished / "scores.jsonl").read_bytes()

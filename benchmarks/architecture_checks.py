@@ -33,7 +33,8 @@ class Finding:
         why: why it is not packed, or the message with which it was refused.
         rows_alone: why each row is decoded alone; None if rows share batches.
         asked: requests.
-        complete: those with a whole answer that is JSON, in batches of 16.
+        complete: those with a whole answer that is JSON, in batches of 16, and lists of texts that reached their limit:
+            random weights do not end a text.
         unequal: positions of those whose tokens are not those of the model alone, in batches of 16.
         batch_unequal: positions of those whose tokens are others in batches of 1.
         difference: the largest difference of a log probability from that of the model alone.
@@ -93,7 +94,7 @@ def short(error: BaseException, folder: Path) -> str:
 def _compare(engine: TransformersEngine, config: JudgeConfig, asked: Items[Request], finding: Finding) -> None:
     finding.asked = len(asked)
     together = engine.handle(asked)
-    finding.complete = sum(map(_is_complete, together))
+    finding.complete = sum(map(_is_complete, together, asked))
     expected = [alone(engine, request) for request in asked]
     everything = list(range(engine.vocabulary.size))
     logprobs = engine.logprobs([(input_ids, everything) for _, input_ids, _ in expected])
@@ -138,9 +139,9 @@ def _tokens(outcome: Outcome) -> list[int]:
     return list(outcome.token_ids) if isinstance(outcome, Reply) else []
 
 
-def _is_complete(outcome: Outcome) -> bool:
+def _is_complete(outcome: Outcome, request: Request) -> bool:
     if not isinstance(outcome, Reply) or not outcome.complete:
-        return False
+        return isinstance(outcome, Reply) and request.budget.wanted > 0
     try:
         return isinstance(json.loads(outcome.text), dict)
     except ValueError:

@@ -4,10 +4,12 @@ import datetime
 import decimal
 import enum
 import json
+import math
 import re
 import unicodedata
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
@@ -70,6 +72,17 @@ def as_text(value: Any) -> str | None:
     if type(value) in (int, float):
         return str(value)
     return value if isinstance(value, str) else None
+
+
+def as_number(value: Any, is_cell: bool) -> Any:
+    """The value; or the number that a cell's text is."""
+    if not (is_cell and isinstance(value, str)):
+        return value
+    for kind in (int, float):
+        with suppress(ValueError, OverflowError):
+            number = kind(value)
+            return number if math.isfinite(number) else value
+    return value
 
 
 def plain(value: Any) -> Any:

@@ -1,14 +1,12 @@
 """One value of a row, `Field`, -> what its canonical column holds: `READ`; None for a value that says nothing."""
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Several, Unwritable, as_text, is_blank, plain
+from rag_evaluator.dataset.json_values import Several, Unwritable, as_number, as_text, is_blank, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import DatasetError
 
@@ -143,17 +141,6 @@ def logged_scores(field: Field) -> list[float] | None:
     """The scores of a log: None where a document has none, so that they give no order."""
     value = field.parsed
     return None if isinstance(value, list) and None in value else scores(field)
-
-
-def as_number(value: Any, is_cell: bool) -> Any:
-    """The value; or the number that a cell's text is."""
-    if not (is_cell and isinstance(value, str)):
-        return value
-    for kind in (int, float):
-        with suppress(ValueError, OverflowError):
-            number = kind(value)
-            return number if math.isfinite(number) else value
-    return value
 
 
 def is_number(value: Any) -> bool:

@@ -10,9 +10,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, Unwritable, plain
+from rag_evaluator.dataset.json_values import EMPTY, Unwritable, as_number, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
-from rag_evaluator.dataset.values import as_number
 from rag_evaluator.errors import DatasetError
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell

@@ -22,9 +22,9 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import ID, LISTS, ColumnNames
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.json_values import as_number, is_blank
 from rag_evaluator.dataset.readers.spreadsheets import sheets_of
-from rag_evaluator.dataset.values import as_number, json_or_text
+from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from rag_evaluator.features.setup.checks import faster_dtype

@@ -74,17 +74,6 @@ def as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def as_number(value: Any, is_cell: bool) -> Any:
-    """The value; or the number that a cell's text is."""
-    if not (is_cell and isinstance(value, str)):
-        return value
-    for kind in (int, float):
-        with suppress(ValueError, OverflowError):
-            number = kind(value)
-            return number if math.isfinite(number) else value
-    return value
-
-
 def plain(value: Any) -> Any:
     """None, bool, int, finite float, str, list and dict of these.
 

@@ -93,12 +93,7 @@ def checked(record: ReviewRecord) -> ReviewRecord:
     for name in holds:
         if not holds[name]:
             raise ReviewError(f"'{name}' of a review cannot be {getattr(record, name)!r:.60}.")
-    return replace(record, **{part.name: plain(_escaped(getattr(record, part.name))) for part in fields(ReviewRecord)})
-
-
-def _escaped(value: Any) -> Any:
-    """A text whose halves of surrogate pairs are written as in Python; anything else as it is. Any: JSON."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    return replace(record, **{part.name: plain(getattr(record, part.name)) for part in fields(ReviewRecord)})
 
 
 def _is_text(value: Any) -> bool:

@@ -9,18 +9,18 @@ from rag_evaluator.results.conclusion import Conclusion, listed, with_ends_besid
 from rag_evaluator.results.flags import AGAIN
 from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+from rag_evaluator.statistics.paired import ALPHA, is_shown
 from rag_evaluator.statistics.rules import Rule
 
-ONE_SIDED = 0.05  # share of equal runs that may be called worse
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
 DIFFERENCES = ("not worse", "worse")
 RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
-    "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm) is below "
-    "0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out. A row that the run lost counts "
-    "as the worst score in both; one with nothing to score does not count.",
-    "not settled after correction: the whole interval is worse, and p (Holm) is not below 0.1.",
+    f"Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm) is at "
+    f"most {ALPHA}; a drop beyond the interval is ruled out. A row that the run lost counts as the worst score in both; "
+    "one with nothing to score does not count.",
+    f"not settled after correction: the whole interval is worse, and p (Holm) is above {ALPHA}.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
 )
 NEEDS = {
@@ -82,9 +82,8 @@ class Verdict:
     @property
     def _is_kept(self) -> bool:
         measured = self.measured
-        if self.rule.limit == "worse":  # a one-sided test of all metrics together
-            is_shown = self.is_broken and measured.p_holm is not None and measured.p_holm < 2 * ONE_SIDED
-            return measured.estimate.mean is not None and not is_shown
+        if self.rule.limit == "worse":
+            return measured.estimate.mean is not None and not (self.is_broken and is_shown(measured.p_holm))
         return self.rule.is_kept(measured.scale, self._worse_end)
 
     @property
@@ -238,7 +237,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
         tests = sum(verdict.measured.p_holm is not None for verdict in self) or 1
         return (
             f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p "
-            f"must be below {2 * ONE_SIDED / tests:.2g}, and that of a metric alone below {2 * ONE_SIDED:g}."
+            f"must be at most {ALPHA / tests:.2g}, and that of a metric alone at most {ALPHA:g}."
         )
 
     @property

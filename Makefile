@@ -86,6 +86,7 @@ test-slurm-quick: setup ## of these an array, a kill and a requeue
 check: setup ## lint, types, layers, declared dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tools.packed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .

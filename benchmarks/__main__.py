@@ -50,7 +50,8 @@ def compare(name: str, rows: int, old_rows: int, max_new_tokens: int, folder: Pa
 
     Random weights never give JSON that parses, so there the old way's retries are off: each prompt is asked once.
     """
-    model, data = model_folder(name, folder), make_rows(rows)
+    model = model_folder(name, folder)
+    data = make_rows(rows)
     dtype = "float32" if name == "demo" else "bfloat16"
     settings = JudgeConfig(max_new_tokens=max_new_tokens, dtype=dtype)  # type: ignore[arg-type]
     new = new_way(data, model, settings)

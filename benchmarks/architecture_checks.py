@@ -71,7 +71,9 @@ def check(folder: Path, chosen: Items[int] = QUESTIONS, new_tokens: int = NEW_TO
     except Exception as error:  # a message is part of what is measured
         finding.why = short(error, folder)
         return finding
-    finding.way, finding.why, finding.rows_alone = engine.decoder.path, engine.why, engine.decoder.alone
+    finding.way = engine.decoder.path
+    finding.why = engine.why
+    finding.rows_alone = engine.decoder.alone
     every = list(questions())
     asked = [(*every[number][:2], new_tokens) for number in chosen]
     named = [

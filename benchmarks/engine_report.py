@@ -60,7 +60,8 @@ def _line(name: str, rounds: Rounds) -> list[str]:
     measured = [figures[name] for figures in rounds if name in figures]
     if not measured:
         return [title, "not measured", *[""] * (len(COLUMNS) - 2)]
-    seconds, times = [figures["cpu"] for figures in measured], ratios(name, rounds)
+    seconds = [figures["cpu"] for figures in measured]
+    times = ratios(name, rounds)
     spread = [f"{value:.1f}" for value in (min(seconds), median(seconds), max(seconds))]
     spread += [f"{median(times):.2f}", "" if name == FIRST else f"{min(times):.2f} to {max(times):.2f}"]
     counts = [_span(part, measured) for part in ("asked", "prompt_tokens", "computed", "generated")]

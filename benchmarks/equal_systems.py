@@ -14,11 +14,14 @@ from rag_evaluator.statistics.formulas import TIE, Array, Scale, Units, differen
 from rag_evaluator.statistics.paired import ALPHA, holm, is_shown
 
 PAGE = Path("benchmarks/equal_systems.md")
-METRICS, SEED, MOST = 8, 0, 0.06
+METRICS = 8
+SEED = 0
+MOST = 0.06
 NUMBERS = (10, 20, 30, 50, 100, 300)
 OF_POWER = (30, 100, 300)
 BATCH = 200_000  # differences in memory at once
-JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
+JUDGED = Scale()
+CONTINUOUS = Scale(kind="continuous")
 ATOM = Scale(kind="continuous", atoms=(0.0,))
 Draw = Callable[[np.random.Generator, tuple[int, int]], Array]  # differences of (data sets, rows)
 
@@ -164,7 +167,8 @@ def powers(repetitions: int) -> Iterator[str]:
     for name, (draw, scale) in DIFFERENT.items():
         for n in OF_POWER:
             units = units_of(draw(np.random.default_rng([SEED, n]), (repetitions, n)))
-            p, shares = difference_p(units, scale), list[str]()
+            p = difference_p(units, scale)
+            shares = list[str]()
             for limit in (ALPHA, ALPHA / METRICS):
                 low, high, _ = difference_bounds(units, scale, 1 - limit)
                 shares += f"{np.mean((low > 0) | (high < 0)):.2f}", f"{np.mean(p <= limit):.2f}"

@@ -138,7 +138,8 @@ def operations() -> list[Row]:
         with torch.inference_mode():
             step: Callable[[], Any]
             if packed:
-                ours, cache = PackedModel(model), TailCache(layers, 4, 64)
+                ours = PackedModel(model)
+                cache = TailCache(layers, 4, 64)
                 cache.prefixes = [ours.prefix(list(range(20)))] * cache.width
                 ours.run(cache, [[1, 2, 3]] * 4, range(4), [0] * 4)
                 step = lambda: ours.run(cache, [[5]] * 4, range(4), [3] * 4)  # noqa: E731
@@ -155,7 +156,8 @@ def operations() -> list[Row]:
     rows = []
     for dtype in (torch.float32, torch.bfloat16):
         for packed in (True, False):
-            few, more = counted(3, dtype, packed), counted(5, dtype, packed)
+            few = counted(3, dtype, packed)
+            more = counted(5, dtype, packed)
             layer = (more - few) // 2
             name = "our engine" if packed else "transformers' own"
             rows.append([str(dtype).removeprefix("torch."), name, str(layer), str(few - 3 * layer)])
@@ -216,7 +218,8 @@ def main() -> None:
         parts.append("There is no GPU on this machine: nothing was measured on one.")
     else:
         name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU"
-        rows, told = [], []
+        rows = []
+        told = []
         for model in options.models:
             more, found = measured(model, options)
             rows += more

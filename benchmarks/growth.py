@@ -15,7 +15,8 @@ METRIC = "answer_accuracy"  # two ratings a row: the cheapest metric that asks t
 
 def grow(rows: int, folder: Path) -> dict[str, Any]:
     """Seconds and peak memory, in bytes, of one run over generated rows with the demo judge."""
-    data, config = folder / f"{rows}.jsonl", folder / f"{rows}.yaml"
+    data = folder / f"{rows}.jsonl"
+    config = folder / f"{rows}.yaml"
     data.write_text("".join(json.dumps(row) + "\n" for row in make_rows(rows)), encoding="utf-8")
     config.write_text(f"name: grow-{rows}\ndataset: {data.name}\nmetrics: [{METRIC}]\n", encoding="utf-8")
     started = time.perf_counter()

@@ -26,11 +26,16 @@ from rag_evaluator.statistics.formulas import (
 )
 
 PAGE = Path("benchmarks/intervals.md")
-NUMBERS, FEW = (10, 30, 100, 1000), (10, 20, 30, 50, 100)
-LEVEL, SEED, ICC = 0.95, 0, 0.3
+NUMBERS = (10, 30, 100, 1000)
+FEW = (10, 20, 30, 50, 100)
+LEVEL = 0.95
+SEED = 0
+ICC = 0.3
 BATCH = 500_000  # scores in memory at once
-JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
-RELEVANCY, ROUGE = METRICS["answer_relevancy"].scale, METRICS["rouge_score"].scale
+JUDGED = Scale()
+CONTINUOUS = Scale(kind="continuous")
+RELEVANCY = METRICS["answer_relevancy"].scale
+ROUGE = METRICS["rouge_score"].scale
 
 COLUMNS = (
     *("scores", "n", "coverage", "width", "coverage of t", "width of t", "width ratio"),
@@ -155,7 +160,8 @@ def bernoulli(share: float) -> Cell:
 
 def among(name: str, values: tuple[float, ...], shares: tuple[float, ...], limits: Limits | None = None) -> Cell:
     """Few values with given shares."""
-    cuts, array = np.cumsum(shares)[:-1], np.array(values)
+    cuts = np.cumsum(shares)[:-1]
+    array = np.array(values)
     truth = float(np.dot(values, shares))
     draw: Draw = lambda rng, w: array[np.searchsorted(cuts, rng.random(w.shape), side="right")]  # noqa: E731
     return Cell(name, truth, draw, limits)
@@ -215,7 +221,8 @@ def members(rows: Array) -> Array:
 
 def clustered_bernoulli(share: float) -> Cell:
     """Each cluster has a share of its own, from the Beta distribution that makes the correlation of two rows ICC."""
-    a, b = share * (1 / ICC - 1), (1 - share) * (1 / ICC - 1)
+    a = share * (1 / ICC - 1)
+    b = (1 - share) * (1 / ICC - 1)
 
     def draw(rng: np.random.Generator, rows: Array) -> Array:
         there = members(rows)
@@ -381,8 +388,10 @@ def units_of(part: Part, weights: Array, scores: Array) -> Units:
 
 def student_t(units: Units, part: Part) -> tuple[Array, Array]:
     """The usual t interval, cut to the range; of clusters with the variance of Liang and Zeger times n/(n-1)."""
-    shares, values = units.shares, units.values
-    n, scale = values.shape[-1], part.scale
+    shares = units.shares
+    values = units.values
+    n = values.shape[-1]
+    scale = part.scale
     mean = np.sum(shares * values, axis=-1)
     variance = n / (n - 1) * np.sum((shares * (values - mean[..., None])) ** 2, axis=-1)
     half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * np.sqrt(variance)
@@ -395,7 +404,9 @@ def faults(part: Part, cell: Cell, n: int, figures: Figures) -> list[str]:
     limits = cell.limits or part.limits
     if limits is None:
         return []
-    least, most, power = _at(limits.coverage, n), _at(limits.width, n), limits.power.get(n, 0.0)
+    least = _at(limits.coverage, n)
+    most = _at(limits.width, n)
+    power = limits.power.get(n, 0.0)
     has_width = most is not None and (not limits.is_near or figures.t_coverage >= 0.94)
     return [
         *([f"FAIL: coverage below {least}"] if least is not None and figures.coverage < least else []),

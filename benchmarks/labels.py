@@ -26,13 +26,22 @@ from rag_evaluator.statistics.formulas import Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
 from rag_evaluator.statistics.ppi import LabelMean, label_difference, label_mean
 
-SEED, ROWS, LABELS = 0, 2_000, (30, 60, 100)
+SEED = 0
+ROWS = 2_000
+LABELS = (30, 60, 100)
 FEW_LABELS = (20, *LABELS)
-AGREEMENTS, CORRELATIONS = (0.8, 0.9, 0.97, 0.99), (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
-ACCEPTED, MOSTLY_ACCEPTED = 0.7, 0.9  # share of rows with the label 1
+AGREEMENTS = (0.8, 0.9, 0.97, 0.99)
+CORRELATIONS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)
+# share of rows with the label 1
+ACCEPTED = 0.7
+MOSTLY_ACCEPTED = 0.9
 GRADES = np.linspace(0, 1, 5)
-LEAST, MOST_BIAS, MOST_WORD = 0.93, 0.01, 0.05
-PROBES, PAIRS, SEEDS = 12, 40, 200
+LEAST = 0.93
+MOST_BIAS = 0.01
+MOST_WORD = 0.05
+PROBES = 12
+PAIRS = 40
+SEEDS = 200
 
 HEADER = f"""# Labels and probes
 
@@ -146,7 +155,8 @@ def coverage_table(
     """Bias, error and coverage of the mean in the long run, and coverage of the mean of these rows."""
     yield from head("agreement", "labels", *(f"{kind}: {what}" for kind in DRAWS
                                              for what in ("bias", "error", "all", "rows", "width")))  # fmt: skip
-    coverages, biases = [], []
+    coverages = []
+    biases = []
     for parameter in parameters:
         for size in FEW_LABELS:
             runs = np.array([
@@ -179,7 +189,8 @@ def width_table(make: Callable[[np.random.Generator, float], Data], repetitions:
     """Mean width over that of the interval of as many labels drawn uniformly, without a judge."""
     yield from head("correlation", *(f"{kind}, {size}" for kind in DRAWS for size in LABELS), "labels saved of 100")
     for correlation in CORRELATIONS:
-        ratios, saved = [], 0.0
+        ratios = []
+        saved = 0.0
         for kind in DRAWS:
             for size in LABELS:
                 ours = alone = saved = 0.0
@@ -188,7 +199,8 @@ def width_table(make: Callable[[np.random.Generator, float], Data], repetitions:
                     data = make(rng, correlation)
                     result = estimated(data, kind, size, repetition)
                     labels = mean_interval(rng.permutation(data.labels)[:size], PASS)
-                    ours, alone = ours + width(result), alone + width(labels)
+                    ours = ours + width(result)
+                    alone = alone + width(labels)
                     saved += (result.labels_saved or 0) / repetitions
                 ratios.append(f"{ours / alone:.2f}")
         yield line(f"{correlation:g}", *ratios, f"{saved:.0f}")
@@ -209,7 +221,8 @@ def difference_table(repetitions: int) -> Iterable[str]:
                 labels = tuple(np.where(drawn, side, np.nan) for side in (first.labels, changed))
                 changes = np.where(wrong, 1 - changed, changed) - first.scores
                 result = label_difference(changes, labels[1] - labels[0], Scale(-1.0, 1.0))
-                hits, widths = hits + covers(result, 0.05), widths + width(result)
+                hits = hits + covers(result, 0.05)
+                widths = widths + width(result)
                 alone += width(difference_interval((changed - first.labels)[:size], PASS))
             yield line(f"{agreement:g}", size, *(f"{total / repetitions:.3f}" for total in (hits, widths, alone)))
 
@@ -288,7 +301,8 @@ def random_table(seeds: int, missed: list[str]) -> Iterable[str]:
     shares = []
     units = [f"{row:04d}" for row in range(PAIRS)]
     for name, draw in RANDOM.items():
-        scale, words = Scale(kind="continuous" if "anything" in name else "judged"), []
+        scale = Scale(kind="continuous" if "anything" in name else "judged")
+        words = []
         for seed in range(seeds):
             rng = np.random.default_rng((SEED, seed))
             good = draw(rng, PAIRS)  # the same in all probes

@@ -80,7 +80,8 @@ class MadeTable:
     def __iter__(self) -> Iterator[Row]:
         asked = Asked(self.manifest[PROMPT_TEXTS])
         for index in range(self.count):
-            questions, answers = random.Random(f"row {index}"), random.Random(f"{self.seed} {index}")
+            questions = random.Random(f"row {index}")
+            answers = random.Random(f"{self.seed} {index}")
             row = made_row(index, questions, answers)
             columns = {name: row[name] for name in ("user_input", "retrieved_contexts", "response", "reference")}
             sample = Sample(index, row, columns, f"row {index}")
@@ -149,7 +150,9 @@ ALL = {"column": "retrieved_contexts", "items": CONTEXTS, "joined": "\n"}
 
 
 def _precision(metric: str, columns: Json, rng: random.Random, good: float, asked: Asked) -> Made:
-    judgements, hits, precisions = [], 0, []
+    judgements = []
+    hits = 0
+    precisions = []
     for item in range(CONTEXTS):
         verdict = int(rng.random() < good * (1 - item / 10))
         hits += verdict
@@ -246,7 +249,8 @@ def sentence(rng: random.Random) -> str:
 
 def paragraph(rng: random.Random) -> str:
     """500 to 800 characters."""
-    text, length = "", rng.randint(500, 800)
+    text = ""
+    length = rng.randint(500, 800)
     while len(text) < length:
         text += sentence(rng) + " "
     return text[:length].strip()

@@ -98,9 +98,12 @@ def run(way: str, options: argparse.Namespace) -> dict[str, Any]:
             count = lambda _, args, kwargs: passes.append(kwargs["input_ids"].numel())  # noqa: E731
             judge.inner.engine.model.register_forward_pre_hook(count, with_kwargs=True)
         evaluator = RAGEvaluator({"metrics": METRICS[options.metrics]}, judge=judge)
-        before, began, worked = _peak(), time.perf_counter(), sum(os.times()[:2])
+        before = _peak()
+        began = time.perf_counter()
+        worked = sum(os.times()[:2])
         results = evaluator.evaluate(rows)
-        wall, cpu = time.perf_counter() - began, sum(os.times()[:2]) - worked
+        wall = time.perf_counter() - began
+        cpu = sum(os.times()[:2]) - worked
         values = [score.value for scores in results.scores.values() for score in scores]
     return {
         "wall": round(wall, 1),
@@ -115,7 +118,8 @@ def run(way: str, options: argparse.Namespace) -> dict[str, Any]:
 
 def _row(sample: Sequence[dict[str, Any]], number: int) -> dict[str, Any]:
     """A row of the sample; when all are used up, with the response of another row."""
-    row, turn = sample[number % len(sample)], number // len(sample)
+    row = sample[number % len(sample)]
+    turn = number // len(sample)
     return {**row, "response": sample[(number + turn) % len(sample)]["response"]} if turn else row
 
 

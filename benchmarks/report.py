@@ -42,7 +42,8 @@ def origin(figures: dict[str, Any]) -> str:
 
 
 def _way(way: dict[str, Any]) -> list[str]:
-    seconds, total = way["seconds"], way["prompt_tokens"]
+    seconds = way["seconds"]
+    total = way["prompt_tokens"]
     return [
         way["way"],
         str(way["samples"]),

@@ -74,7 +74,8 @@ def measure(
     originals = {key: prompt for key, prompt in own_prompts().items() if key[0] == "sort"}
     how = judge, PackSet(originals, "english", Path("prompts")).load(), SortConfig(fast=fast, strategy=strategy)
     compare_orders([0, 1], [0, 1], k=2, top=True, fast=False)  # imports scipy before the clock starts
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    cpu = time.process_time()
 
     async def sort_all() -> list[Ranking]:
         sorters = (Sorter(*how, *pair) for pair in zip(questions, contexts, strict=True))

@@ -34,7 +34,8 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.features.certify.coefficients import ScoredLabels, auc
 from rag_evaluator.results.judgement import Judgement
 
-PAGE, FIGURES = Path("benchmarks/verifiers.md"), Path("benchmarks/verifiers.json")
+PAGE = Path("benchmarks/verifiers.md")
+FIGURES = Path("benchmarks/verifiers.json")
 SAMPLE = Path("examples/dataset.jsonl")
 METRICS = ("groundedness", "faithfulness")
 DEBERTA_V3_BASE = {

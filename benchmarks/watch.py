@@ -48,7 +48,9 @@ class Measurement:
 @contextmanager
 def watch(result: Measurement, models: Sequence[torch.nn.Module]) -> Iterator[None]:
     """Clock the block, and the time in it during which at least one forward pass of the models runs, on any thread."""
-    running, since, lock = 0, 0.0, threading.Lock()
+    running = 0
+    since = 0.0
+    lock = threading.Lock()
 
     def before(module: Any, args: Any) -> None:
         nonlocal running, since
@@ -66,11 +68,13 @@ def watch(result: Measurement, models: Sequence[torch.nn.Module]) -> Iterator[No
 
     hooks = [hook for model in models for hook in _hooks(model, before, after)]
     with _peak_memory(result):
-        begin, worked = time.perf_counter(), cpu_seconds()
+        begin = time.perf_counter()
+        worked = cpu_seconds()
         try:
             yield
         finally:
-            result.seconds, result.cpu = time.perf_counter() - begin, cpu_seconds() - worked
+            result.seconds = time.perf_counter() - begin
+            result.cpu = cpu_seconds() - worked
             for hook in hooks:
                 hook.remove()
 
@@ -110,7 +114,8 @@ def _settle() -> None:
 
 @contextmanager
 def _peak_memory(result: Measurement) -> Iterator[None]:
-    process, over = psutil.Process(), threading.Event()
+    process = psutil.Process()
+    over = threading.Event()
     before = most = process.memory_info().rss
 
     def look() -> None:

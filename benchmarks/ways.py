@@ -73,7 +73,8 @@ def old_way(
             show_progress=False,
         )
     values = [value for line in scored.scores for value in line.values()]
-    result.scores, result.missing = len(values), sum(math.isnan(value) for value in values)
+    result.scores = len(values)
+    result.missing = sum(math.isnan(value) for value in values)
     return result
 
 
@@ -110,7 +111,8 @@ def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> M
     result.scores = sum(summary["count"] for summary in summaries)
     result.missing = result.scores - sum(summary["scored"] for summary in summaries)
     judged = [one for scores in scored.scores.values() for score in scores for one in score.judgements]
-    result.requests, result.computed = len(judged), judge.inner.engine.decoder.computed
+    result.requests = len(judged)
+    result.computed = judge.inner.engine.decoder.computed
     result.generated = sum(one["generated_tokens"] for one in judged)
     result.prompt_tokens = sum(one["prompt_tokens"] for one in judged)
     return result

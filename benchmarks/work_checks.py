@@ -24,9 +24,12 @@ PAGE = Path(__file__).with_suffix(".md")
 OWN_TEXTS = Path(__file__).with_suffix(".jsonl")
 CODES = ("en", "es", "de", "zh")
 COLUMNS = ("texts", "of", "number", "copied", "foreign", "repeated")
-STATEMENTS, QUESTION = ("faithfulness", "statement_generator_prompt"), ("answer_relevancy", "prompt")
+STATEMENTS = ("faithfulness", "statement_generator_prompt")
+QUESTION = ("answer_relevancy", "prompt")
 NAMES = ("context_entity_recall", "prompt")
-ONE, APART = "texts that are one", "names that change at the beginning"  # that must be flagged, or cannot be known
+# that must be flagged, or cannot be known
+ONE = "texts that are one"
+APART = "names that change at the beginning"
 LONGEST_NAME = 4  # words
 INTRODUCTION = """# Checks of a judge's work: honest texts that are flagged, and copies that are found
 
@@ -185,7 +188,8 @@ def main() -> None:
     lines.append(line("**all honest texts**", "", honest))
     found: dict[tuple[Key, str], list[set[str]]] = {}
     for code in CODES:
-        rows, language = rows_of(data / "xquad" / f"rag_{code}.jsonl"), find_language(code).name
+        rows = rows_of(data / "xquad" / f"rag_{code}.jsonl")
+        language = find_language(code).name
         long = [row for row in rows if 800 <= len(json.dumps(row, ensure_ascii=False)) <= 3000]
         found |= {(key, language): list(copies(of_language[key, language], long)) for key in keys}
         for shown, passages in (("one passage", slice(1)), ("four passages", slice(None))):

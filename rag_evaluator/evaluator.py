@@ -76,7 +76,8 @@ class RAGEvaluator:
     ) -> None:
         if isinstance(config, Mapping) and config.get("metrics"):
             metrics = as_list(config["metrics"])
-            judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
+            judge = model_of(metrics, "llm", judge)
+            embeddings = model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
         self.judge = source_of(judge, config.judge, config.offline)
@@ -188,8 +189,12 @@ class RAGEvaluator:
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
-        rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
-        size, columns, repeats = self.config.chunk_size, dict(self.config.columns), max(times.values())
+        rows = self.rows(data)
+        signatures = self.signatures_once()
+        times = self._times()
+        size = self.config.chunk_size
+        columns = dict(self.config.columns)
+        repeats = max(times.values())
         plan = Plan(
             task=MAIN_TASK,
             stage=MAIN_STAGE,
@@ -244,12 +249,14 @@ class RAGEvaluator:
 
     def scorer(self) -> Scorer:
         """What scores rows: the metrics with their models, which are loaded, and prompts. Raises `ModelError`."""
-        rows, language = self.metrics.values(), find_language(self.config.language)
+        rows = self.metrics.values()
+        language = find_language(self.config.language)
         judge = self.judge.load() if any(row.judge for row in rows) else None
         embeddings = self._embeddings.load() if any(row.embeddings for row in rows) else None
         verifier = self._verifier.load() if any(row.verifier == "model" for row in rows) else None
         reranker = next((AsyncReranker(reranker_of(row.reranker)) for row in rows if row.reranker), None)
-        greedy, llm = judge is not None and bool(judge.capabilities.greedy), Recorder(judge, {})
+        greedy = judge is not None and bool(judge.capabilities.greedy)
+        llm = Recorder(judge, {})
         metrics = {
             name: row.create(llm, embeddings, language, greedy, verifier, reranker)
             for name, row in self.metrics.items()

@@ -41,7 +41,8 @@ def generate(
             made from and those that support it; and `result/journal`, from which a call that was stopped continues.
     """
     source = chat_model if judge is None else judge
-    lists, options = (question_list, contexts_list), {"fast": fast, "seed": seed, "support": support}
+    lists = (question_list, contexts_list)
+    options = {"fast": fast, "seed": seed, "support": support}
     made = written_references(*lists, source, options, language, config, output_dir, fresh, progress)
     return [reference.ground_truth for reference in made]
 
@@ -59,7 +60,8 @@ def written_references(
 ) -> list[Reference]:
     """What `generate` makes, with the reason where there is no answer; `given`: settings, None those of `config`."""
     rows, asking = asked_by_lists("generate", question_list, contexts_list, judge, language, config)
-    options, folder = with_arguments(asking.config.generate, **given), Path(output_dir)
+    options = with_arguments(asking.config.generate, **given)
+    folder = Path(output_dir)
     stage = Generate(rows, options, folder, asking)
     table = run_and_keep(stage, folder / "result", fresh, progress)
     references = list(stage.references(table))

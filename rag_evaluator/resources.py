@@ -35,7 +35,8 @@ def program() -> str:
 
     In a program of somebody else, which no command of ours has started, it is the name.
     """
-    started, words = Path(sys.argv[0] or NAME), [NAME]
+    started = Path(sys.argv[0] or NAME)
+    words = [NAME]
     if not SHELL.get():
         return NAME
     if started.name == "__main__.py" and started.parent.name == "rag_evaluator":
@@ -55,7 +56,8 @@ def _as_typed(name: str, path: Path) -> str:
 
 def near(path: Path) -> str:
     """A path from here where it lies below, else the whole path."""
-    whole, here = _whole(path), Path.cwd()
+    whole = _whole(path)
+    here = Path.cwd()
     return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
 
 

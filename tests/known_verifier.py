@@ -30,7 +30,8 @@ class KnownVerifier:
     signature_parts: Mapping[str, str] = {"verifier": "known"}
 
     def __init__(self, known: Mapping[tuple[str, str], float], other: float = 0.1) -> None:
-        self.known, self.other = known, other
+        self.known = known
+        self.other = other
         self.asked: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
 
     def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:

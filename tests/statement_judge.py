@@ -7,8 +7,11 @@ from known_verifier import KnownVerifier
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
 
-BORN, RIVER, BOOKS = "Nolu Brak was born in Tesk.", "Tesk lies on the Om.", "Nolu Brak wrote six books."
-FIRST, SECOND = "Nolu Brak was born in Tesk in May.", "The town of Tesk lies on the river Om."
+BORN = "Nolu Brak was born in Tesk."
+RIVER = "Tesk lies on the Om."
+BOOKS = "Nolu Brak wrote six books."
+FIRST = "Nolu Brak was born in Tesk in May."
+SECOND = "The town of Tesk lies on the river Om."
 ROW: dict[str, Any] = {
     "user_input": "Where was Nolu Brak born?",
     "retrieved_contexts": [FIRST, SECOND],

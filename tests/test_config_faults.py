@@ -182,7 +182,8 @@ def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.startswith(told)
 
 
-JUDGE, OTHER = ScriptedJudge(), ScriptedJudge()
+JUDGE = ScriptedJudge()
+OTHER = ScriptedJudge()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ import pytest
 from rag_evaluator import gate
 from rag_evaluator.cli.main import main
 
-PASSED, FAILED, REFUSED = 0, 1, 2
+PASSED = 0
+FAILED = 1
+REFUSED = 2
 N = 300
 MARGIN = ["--not-worse-than", "BASE", "--margin", "0.02"]
 MIN = ["--min", "faithfulness=0.8"]
@@ -155,7 +157,8 @@ CASES: dict[str, Case] = {
 
 
 def called(case: Case, folder: Path) -> int:
-    run, base = folder / "run.csv", folder / "base.csv"
+    run = folder / "run.csv"
+    base = folder / "base.csv"
     pd.DataFrame(case.run).to_csv(run, index=False)
     pd.DataFrame(case.base or {}).to_csv(base, index=False)
     return main(["gate", str(run), *[str(base) if word == "BASE" else word for word in case.rules]])
@@ -200,5 +203,6 @@ def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_gates_pass_fail_or_are_refused(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, printed = called(case, tmp_path), capsys.readouterr()
+    code = called(case, tmp_path)
+    printed = capsys.readouterr()
     assert (code, case.said in printed.out + printed.err) == (case.code, True), printed

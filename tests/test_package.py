@@ -87,7 +87,8 @@ class Installed:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    built, environment = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("environment")
+    built = tmp_path_factory.mktemp("dist")
+    environment = tmp_path_factory.mktemp("environment")
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(built), str(ROOT)]  # wheel of the sdist
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -71,7 +71,8 @@ def table(new: Sizes, old: Sizes | None) -> str:
     """A line for each package; the difference to `old` is in brackets."""
     rows = [("package", *COLUMNS)]
     for name in sorted({*new, *(old or {})}):
-        now, before = new.get(name, Counter()), (old or new).get(name, Counter())
+        now = new.get(name, Counter())
+        before = (old or new).get(name, Counter())
         changes = [
             f" ({now[column] - before[column]:+,})" if now[column] != before[column] else "" for column in COLUMNS
         ]

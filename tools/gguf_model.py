@@ -29,7 +29,9 @@ def write_gguf(folder: Path, path: Path) -> Path:
     from gguf import GGUFWriter
 
     config = json.loads((folder / "config.json").read_text())
-    heads, kv_heads, head_dim = config["num_attention_heads"], config["num_key_value_heads"], config["head_dim"]
+    heads = config["num_attention_heads"]
+    kv_heads = config["num_key_value_heads"]
+    head_dim = config["head_dim"]
     writer = GGUFWriter(path, "llama")
     writer.add_name("tiny")
     writer.add_context_length(config["max_position_embeddings"])
@@ -69,7 +71,9 @@ def rope_divisors(rope: Mapping[str, Any], head_dim: int) -> Any:
     """`(head_dim / 2,)` what Llama 3 divides the frequencies of its rope by: slow ones by `factor`, fast ones by 1."""
     frequencies = rope["rope_theta"] ** -(np.arange(0, head_dim, 2) / head_dim)
     turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
-    slow, fast, factor = rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]
+    slow = rope["low_freq_factor"]
+    fast = rope["high_freq_factor"]
+    factor = rope["factor"]
     between = np.clip((turns - slow) / (fast - slow), 0.0, 1.0)
     return (1 / ((1 - between) / factor + between)).astype(np.float32)
 

@@ -205,7 +205,8 @@ def compare(base: str, only: Iterable[str], folder: Path) -> int:
             print(f"{step.name}: {len(figures)} of {count} figures differ, {len(words)} words, {len(gone)} gone")
             for kind, lines in (("FIGURE", figures), ("words", words), ("gone", gone)):
                 print("".join(f"    {kind}: {line}\n" for line in lines[:MOST]), end="", flush=True)
-            different, total = different + len(figures), total + count
+            different = different + len(figures)
+            total = total + count
     print(f"{different} of {total} figures differ")
     return different
 
@@ -215,7 +216,9 @@ def differences(name: str, old: Outcome, new: Outcome) -> tuple[list[str], list[
     failures = [f"{tree}: {side.failure}" for tree, side in (("base", old), ("working tree", new)) if side.failure]
     if failures:
         return ([], [], [f"instead: {GONE[name]}; {line}" for line in failures]) if name in GONE else (failures, [], [])
-    figures, words, gone = [], [], []
+    figures = []
+    words = []
+    gone = []
     for place in {**old.cells, **new.cells}:
         before, after = (side.cells.get(place, MISSING) for side in (old, new))
         if before == after and type(before) is type(after):

@@ -61,7 +61,8 @@ def addresses(runs: Sequence[Path], row: int, folder: Path, app: str) -> Mapping
     def report(*chosen: Path) -> str:
         return write_report(*chosen, out=folder / f"{len(chosen)}.html").as_uri()
 
-    first, both = runs[0], runs[:2]
+    first = runs[0]
+    both = runs[:2]
     found = {
         "report": lambda: report(first),
         "worst": lambda: report(first),

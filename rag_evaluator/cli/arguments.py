@@ -21,7 +21,8 @@ from rag_evaluator.config.features import Command, Group, all_features, load
 from rag_evaluator.resources import NAME, __version__, program
 from rag_evaluator.tasks import all_tasks
 
-HERE, CLI = "rag_evaluator.cli.arguments", "rag_evaluator.cli"
+HERE = "rag_evaluator.cli.arguments"
+CLI = "rag_evaluator.cli"
 COMMANDS: Mapping[str, Command] = {
     "evaluate": Command(f"{CLI}.evaluate:evaluate", f"{HERE}:add_evaluate_command", "main job", stoppable=True),
     "report": Command(f"{CLI}.compare:report", f"{HERE}:add_report_command", "main job"),
@@ -100,7 +101,8 @@ def parser_of_commands() -> argparse.ArgumentParser:
 
 def _groups(commands: Any) -> str:
     """The commands with what they do, in groups. Any: argparse has no public name for a group of subcommands."""
-    rows, told = all_commands(), {action.dest: action.help for action in commands._choices_actions}
+    rows = all_commands()
+    told = {action.dest: action.help for action in commands._choices_actions}
     width = max(map(len, rows)) + 2
     groups = []
     for group in get_args(Group):

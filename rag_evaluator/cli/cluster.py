@@ -26,7 +26,8 @@ def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
     incomplete: list[MissingChunksError] = []
     for journal in journals_in(options.folder):
-        stage, plan = stage_of(journal), journal.plan
+        stage = stage_of(journal)
+        plan = journal.plan
         try:
             merge_chunks(journal, stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete

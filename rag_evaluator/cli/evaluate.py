@@ -103,7 +103,9 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     if options.against is not None:
         open_run(options.against)  # is refused before a model is loaded
     worker, start = beginning(options)
-    began, digest = now(), run_digest_of(config, chosen)  # before the work: what changes meanwhile is no part of it
+    # before the work: what changes meanwhile is no part of it
+    began = now()
+    digest = run_digest_of(config, chosen)
     if start == "fresh" or not is_scored(config, digest):
         refuse_wrong_paths(config, chosen)
         with loading_libraries():
@@ -136,7 +138,8 @@ def _print_run(
     from rag_evaluator.comparison.gate import gate
 
     replaced = ("judge.model=", "name=") if config.judge.model_name == DEMO else ()  # by a model of the user's
-    folder, conclusion = config.results_dir, _conclusion(run, typed_words(options, *ROWS, *replaced))
+    folder = config.results_dir
+    conclusion = _conclusion(run, typed_words(options, *ROWS, *replaced))
     verdicts = gate(folder) if config.require else ()
     standing = None if config.certificate is None else _standing(config.certificate, folder)
     if options.json:
@@ -163,7 +166,8 @@ def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     from rag_evaluator.report import document
 
     results = Path(near(results))  # runs are named as `compare` names them
-    page, folders = results / COMPARISON, [baseline, results]
+    page = results / COMPARISON
+    folders = [baseline, results]
     check_replaceable(page, document.MARK, False, folders)
     comparison = compare(*folders)
     document.write_report(folders, page, comparison)
@@ -182,7 +186,8 @@ def _standing(certificate: Path, results: Path) -> list[str]:
 
 def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
-    config, begun = read_config(options), beginning(options)
+    config = read_config(options)
+    begun = beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
         from rag_evaluator.tasks.question import TaskJudge, read_rows
@@ -204,7 +209,8 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
 
 def generate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
-    config, begun = read_config(options), beginning(options)
+    config = read_config(options)
+    begun = beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
         from rag_evaluator.tasks.question import TaskJudge, read_rows
@@ -215,8 +221,10 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     stage = Generate(samples, config.generate, config.results_dir, TaskJudge("generate", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
-    answered, asked = reasons.pop(None, 0), len(stage.units)
-    kept, words = len(samples) - asked, typed_words(options, "dataset=")
+    answered = reasons.pop(None, 0)
+    asked = len(stage.units)
+    kept = len(samples) - asked
+    words = typed_words(options, "dataset=")
     conclusion = generate_conclusion(asked, answered, kept, stage.about["config"], words, config.results_dir)
     counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
     lines = [f"  {count} without an answer: {reason}" for reason, count in reasons.items()]
@@ -229,7 +237,8 @@ def run_task(
     stage: Stage, config: Config, worker: Worker, start: Start, stop: Stop
 ) -> tuple[Table, float, bool, list[str]]:
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
-    folder, began = config.results_dir, now()
+    folder = config.results_dir
+    began = now()
     with ACTIVITY.counted(stage.plan.cell_noun) as progress:
         table = run_stage(stage, folder, worker, progress, stop, start)
     return table, now() - began, *outcome(table.journal, began)

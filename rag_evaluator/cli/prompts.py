@@ -30,7 +30,8 @@ OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and famili
 
 def prompts(options: argparse.Namespace) -> int:
     """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
-    path, overrides = getattr(options, "config", None), getattr(options, "set", [])
+    path = getattr(options, "config", None)
+    overrides = getattr(options, "set", [])
     config = load_config(path, overrides) if path else default_config(overrides, metrics=list(METRICS))
     select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
     return ACTIONS[options.action](options, config)

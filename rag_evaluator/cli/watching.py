@@ -16,7 +16,8 @@ CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset ch
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
 """Commands that may take longer than some seconds and ask nothing."""
 SAFE = "Ctrl-C is safe; the same command continues"
-FIRST, TICK = 0.7, 0.25  # seconds: a command that takes less shows no bar; between two looks of a bar
+FIRST = 0.7  # seconds: a command that takes less shows no bar
+TICK = 0.25  # between two looks of a bar
 _watches: list[Watch] = []
 
 
@@ -85,7 +86,8 @@ class TerminalBar:
         self.hint = SAFE if continued else ""
         self.progress: Progress | None = None
         self.gone = False
-        self._began, self._lock = time.monotonic(), threading.RLock()
+        self._began = time.monotonic()
+        self._lock = threading.RLock()
 
     def show(self, state: State) -> None:
         is_active = bool(state.phase or state.noun)

@@ -86,7 +86,9 @@ def _changed_score(
 ) -> ChangedScore:
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
-    at, scores, direction = first.at, first.scores, first.direction
+    at = first.at
+    scores = first.scores
+    direction = first.direction
     place = a.rows(at)[0]
     sample = a.run.samples[place]
     question = value_of(sample, QUESTION)

@@ -199,7 +199,8 @@ def labelled_differences(
 
     Rows whose key is there twice in a run are left out. `clusters`: of each key.
     """
-    first, second = kept_labels(a.run), kept_labels(b.run)
+    first = kept_labels(a.run)
+    second = kept_labels(b.run)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
     labels = None if clusters is None else [clusters[place] for place in places]
@@ -225,12 +226,14 @@ def difference_of(
     """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
     first, second = (np.array([of.labels[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
-    gains, reason = second - first, _reason(a, b)
+    gains = second - first
+    reason = _reason(a, b)
     both = int(np.count_nonzero(~np.isnan(gains)))
     if reason:
         return LabelDifference(run, metric, both, None, reason)
     first, second = (np.array([of.scores[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
-    changes, wide = second - first, Scale(a.low - a.high, a.high - a.low, better=a.better)
+    changes = second - first
+    wide = Scale(a.low - a.high, a.high - a.low, better=a.better)
     drawn, drawn_rows = (a, rows[0]) if a.draw is not None else (b, rows[1])
     noise = [place for place in equal if abs(gains[place]) > TIE]
     gains[noise] = 0.0
@@ -258,7 +261,9 @@ def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: flo
     Labels that a difference like this needs: the interval is as wide as the root of their number, and for a power of
     0.8 (z(0.8) + z(0.95)) / z(level) times as far from 0 as its half width, with z(level) of its own level.
     """
-    mean, low, high = figures.label_mean, figures.ci_low, figures.ci_high
+    mean = figures.label_mean
+    low = figures.ci_low
+    high = figures.ci_high
     if mean is None or low is None or high is None:
         return None
     power, alpha, level = map(NormalDist().inv_cdf, (POWER, 1 - ALPHA / 2, (1 + figures.ci_level) / 2))

@@ -100,7 +100,8 @@ def _difference(
     """
     (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
     compared = np.minimum(scored_a, scored_b)
-    absent, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
+    absent = scored_a - compared
+    gained = np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
     neither = rows_a - compared - absent - gained
     beside = int(np.maximum(rows_b - scored_b - absent - neither, 0).sum())  # of these keys, and not scored
     without, unknown = (len(side.run.samples) - int(rows.sum()) for side, rows in ((a, rows_a), (b, rows_b)))
@@ -112,9 +113,11 @@ def _difference(
     total = np.nan_to_num(second) * scored_b + worst * lost
     with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
     difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
-    notes, advice = [], remedy(reasons)
+    notes = []
+    advice = remedy(reasons)
     if lost.any():
-        rows, why = counted(int(lost.sum()), "row"), f" ({why_of(reasons)})" if reasons else ""
+        rows = counted(int(lost.sum()), "row")
+        why = f" ({why_of(reasons)})" if reasons else ""
         notes.append(f"{rows} scored in the baseline and not in this run, counted as {worst:g}{why}: {advice}")
     if inapplicable.any():
         rows = counted(int(inapplicable.sum()), "row")
@@ -125,7 +128,8 @@ def _difference(
         notes.append(f"{further} rows of the run have no partner")
     tied = ((side.run.name, tie_warning(x, scale, difference)) for side, x in ((b, second), (a, first)))
     notes += [f"{name}: {words}" for name, words in tied if words is not None]
-    both, of = int(compared.sum()), len(a.run.samples) + further
+    both = int(compared.sum())
+    of = len(a.run.samples) + further
     counts = f"{both:,} of {counted(of, 'row')} have a score in both runs"
     line = Measured(scale, difference, both / of, tuple(notes), counts=counts, remedy=advice)
     return Paired(metric, first, with_lost, scale), line
@@ -133,7 +137,9 @@ def _difference(
 
 def _unscored(side: Aligned, metric: str, absent: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
     """Of rows without a score, by key, those with nothing to score; and why the others lack one, where that is kept."""
-    inapplicable, reasons, scores = np.zeros_like(absent), Counter[str](), side.run.scores[metric]
+    inapplicable = np.zeros_like(absent)
+    reasons = Counter[str]()
+    scores = side.run.scores[metric]
     cells = {
         (row, metric): at for at in np.flatnonzero(absent).tolist() for row in side.rows(at) if np.isnan(scores[row])
     }
@@ -198,7 +204,8 @@ def gate(
         logger.warning(sentence)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
     parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
-    runs, differences = [scores], dict[str, Measured]()
+    runs = [scores]
+    differences = dict[str, Measured]()
     if baseline is not None:
         runs = [scores, read_scores(baseline, 0, not_scores)]
     if margin is not None and not_worse_than is None:

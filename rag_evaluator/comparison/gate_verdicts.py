@@ -18,8 +18,8 @@ RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
     f"Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm) is at "
-    f"most {ALPHA}; a drop beyond the interval is ruled out. A row that the run lost counts as the worst score in both; "
-    "one with nothing to score does not count.",
+    f"most {ALPHA}; a drop beyond the interval is ruled out. A row that the run lost counts as the worst score in "
+    "both; one with nothing to score does not count.",
     f"not settled after correction: the whole interval is worse, and p (Holm) is above {ALPHA}.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
 )
@@ -98,13 +98,16 @@ class Verdict:
 
     @property
     def _better_end(self) -> float | None:
-        scale, estimate = self.measured.scale, self.measured.estimate
+        scale = self.measured.scale
+        estimate = self.measured.estimate
         return estimate.ci_high if scale.better == "higher" else estimate.ci_low
 
     @property
     def figures(self) -> str:
         """`0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8`, or why the rule cannot be kept."""
-        rule, measured, estimate = self.rule, self.measured, self.measured.estimate
+        rule = self.rule
+        measured = self.measured
+        estimate = self.measured.estimate
         if measured.fault is not None:
             return measured.fault
         needs = "worse is shown" if rule.limit == "worse" else NEEDS[rule.limit].format(rule.number)
@@ -116,7 +119,8 @@ class Verdict:
                 needs = f"worse is not shown, and {self._ruled_out} is ruled out"
                 if self.is_broken:
                     needs = f"its own interval is worse, p (Holm) is {measured.p_holm or 0:.3g}"
-            what, in_mean = "difference " * (rule.limit in DIFFERENCES), " in the mean" * rule.of_mean
+            what = "difference " * (rule.limit in DIFFERENCES)
+            in_mean = " in the mean" * rule.of_mean
             text = f"{what}{ends} in {counted(estimate.n, 'row')}, {needs}{in_mean}"
         if self._is_covered:
             return text
@@ -130,7 +134,8 @@ class Verdict:
     @property
     def _ruled_out(self) -> str:
         """`a drop beyond 0.24`; of a run that is better by its whole interval `any drop`."""
-        end, is_higher = self._worse_end or 0.0, self.measured.scale.better == "higher"
+        end = self._worse_end or 0.0
+        is_higher = self.measured.scale.better == "higher"
         return "any drop" if (end > 0) == is_higher and end else f"a drop beyond {abs(end):.2g}"
 
     @property
@@ -217,7 +222,9 @@ class GateVerdicts(WithOverview, list[Verdict]):
         self, verdicts: Iterable[Verdict] = (), judge: str = "", command: str = "", doubts: Sequence[str] = ()
     ) -> None:
         super().__init__(verdicts)
-        self.judge, self.command, self.doubts = judge, command, doubts
+        self.judge = judge
+        self.command = command
+        self.doubts = doubts
 
     @property
     def passed(self) -> bool:
@@ -244,7 +251,8 @@ class GateVerdicts(WithOverview, list[Verdict]):
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
         failed = [verdict for verdict in self if not verdict.passed]
-        rules, others = counted(len(self), "rule"), list[str]()
+        rules = counted(len(self), "rule")
+        others = list[str]()
         below = [verdict for verdict in self if verdict.rule.limit == "worse" and verdict.is_broken]
         if not failed and self.not_settled:
             named = "; ".join(f"{verdict.rule.metric}: {verdict.figures}" for verdict in self.not_settled)

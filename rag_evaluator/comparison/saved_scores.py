@@ -73,7 +73,8 @@ def scales_for(
 
     Raises `ConfigError` for a direction of none of these metrics, and for one that is not so.
     """
-    scales, remarks = {}, []
+    scales = {}
+    remarks = []
     directions = {canonical_name(name) or name: (name, end) for name, end in (better or {}).items()}
     for metric, (name, end) in directions.items():
         if metric not in metrics:
@@ -81,7 +82,8 @@ def scales_for(
         if end not in ("higher", "lower"):
             raise ConfigError(f"--better {name}={end}: expected {name}=higher or {name}=lower.")
     for metric in metrics:
-        known, (name, end) = known_scale(metric, runs), directions.get(metric, (metric, ""))
+        known = known_scale(metric, runs)
+        (name, end) = directions.get(metric, (metric, ""))
         if known is None:
             values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
             known = Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)

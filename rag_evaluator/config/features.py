@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from rag_evaluator.resources import PACKAGE
 
-FOLDER, MODULE = PACKAGE / "features", "rag_evaluator.features"
+FOLDER = PACKAGE / "features"
+MODULE = "rag_evaluator.features"
 Group = Literal["main job", "more", "cluster"]
 
 

@@ -150,7 +150,8 @@ def _key_of(detail: ErrorDetails, data: Any) -> Key:
     for part in detail["loc"]:
         if not (part in data if isinstance(data, Mapping) else isinstance(data, list) and isinstance(part, int)):
             break
-        key, data = [*key, part], data[part]
+        key = [*key, part]
+        data = data[part]
     return tuple(key)
 
 

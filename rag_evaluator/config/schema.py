@@ -209,7 +209,8 @@ def keys_in(section: type[Section], data: Any) -> Iterator[Key]:
     """Every key of a section and of those in it; of a section that may be null only where `data` has it."""
     for name, field in section.model_fields.items():
         yield (name,)
-        inner, written = section_of(field.annotation), data.get(name) if isinstance(data, Mapping) else None
+        inner = section_of(field.annotation)
+        written = data.get(name) if isinstance(data, Mapping) else None
         if inner is None and written:
             inner = next(filter(None, map(section_of, get_args(field.annotation))), None)
         if inner is not None:

@@ -306,7 +306,9 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
-AUTO, FAST, USUAL = "auto", "vllm", "transformers"
+AUTO = "auto"
+FAST = "vllm"
+USUAL = "transformers"
 """As an engine: the fast one where it can run, else the usual one."""
 MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
 

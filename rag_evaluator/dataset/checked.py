@@ -48,7 +48,10 @@ class CheckedRows(Sequence[Sample]):
     """
 
     def __init__(self, whole: Samples, choice: RowChoice, source: Any, columns: dict[str, str] | None = None) -> None:
-        self.whole, self.choice, self.source, self.columns = whole, choice, source, columns
+        self.whole = whole
+        self.choice = choice
+        self.source = source
+        self.columns = columns
 
     def __len__(self) -> int:
         return len(self.choice.places)
@@ -101,7 +104,8 @@ def checked_rows(
     """
     if source is None:
         raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
-    samples, names = open_dataset(source, config.columns), ColumnNames(config.columns)
+    samples = open_dataset(source, config.columns)
+    names = ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
     if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))

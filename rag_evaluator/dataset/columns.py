@@ -94,7 +94,8 @@ class ColumnNames:
     """
 
     def __init__(self, columns: Mapping[str, str], readers: Mapping[str, Callable[[Field], Any]] = READ) -> None:
-        self.columns, self.readers = columns, readers
+        self.columns = columns
+        self.readers = readers
         divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
         self.marks = {name: match[2] for name, match in divided.items()}
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
@@ -181,7 +182,8 @@ class ColumnNames:
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""
-        names, read = self.names_of(canonical, record), self.readers[canonical]
+        names = self.names_of(canonical, record)
+        read = self.readers[canonical]
         if not names:
             return None
         fields = {name: read(Field(record, name, canonical, self.marks.get(name))) for name in names}

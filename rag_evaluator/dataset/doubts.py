@@ -15,7 +15,8 @@ MOST = 1000  # rows that are looked at
 
 def doubts_of(rows: Samples, columns: Mapping[str, str]) -> Iterator[str]:
     """Sentences, without a full stop, about the first `MOST` rows; `columns` as in the configuration."""
-    names, first = ColumnNames(columns), list(islice(rows, MOST))
+    names = ColumnNames(columns)
+    first = list(islice(rows, MOST))
     cells = [row.row for row in first]
     for name, mark in names.marks.items():
         texts = texts_in(name, cells)

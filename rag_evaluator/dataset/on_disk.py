@@ -21,7 +21,8 @@ class OnDisk(Sequence[T]):
 
     def __init__(self, items: Iterable[T]) -> None:
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  # it lives as long as the items
-        self._places, self._lock = array("Q", [0]), Lock()
+        self._places = array("Q", [0])
+        self._lock = Lock()
         for data in map(pickle.dumps, items):
             try:
                 self._file.write(data)

@@ -11,7 +11,8 @@ from rag_evaluator.files.atomic import short_digest
 
 # Any in this module: the users' values, plain JSON.
 
-ID, CHUNK = "id", "reference"
+ID = "id"
+CHUNK = "reference"
 RELEVANCE = "relevance"
 """Grades of contexts, which `sort` reads."""
 
@@ -54,7 +55,8 @@ def _key(record: InputRecord, names: ColumnNames) -> str | None:
 
 def _joined(lines: Sequence[InputRecord], names: ColumnNames) -> InputRecord:
     """The lines of one question as a row: lists by descending score, all else once."""
-    first, score = lines[0], names.name_of("document_score")
+    first = lines[0]
+    score = names.name_of("document_score")
     chunks = [line for line in lines if any(line.row.get(name) not in EMPTY for name in (CHUNK, score))]
     scores = [_score(line, score) for line in chunks]
     if all(map(is_number, scores)):

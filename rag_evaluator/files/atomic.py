@@ -152,7 +152,8 @@ def safe_names(texts: Sequence[str]) -> list[str]:
     taken: set[str] = set()
     names = []
     for text in texts:
-        base, number = _safe(text), 1
+        base = _safe(text)
+        number = 1
         name = base
         while name.casefold() in taken:
             number += 1

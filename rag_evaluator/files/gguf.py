@@ -11,10 +11,13 @@ from typing import Any, BinaryIO
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.weights import refuse_pointers
 
-SUFFIX, ANY_CASE = ".gguf", "*.[gG][gG][uU][fF]"
+SUFFIX = ".gguf"
+ANY_CASE = "*.[gG][gG][uU][fF]"
 OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # of numbers, by their kind in the header
-TEXT, LIST = 8, 9  # kinds of values that are no numbers
+# kinds of values that are no numbers
+TEXT = 8
+LIST = 9
 LONGEST = 1 << 24  # bytes of a text; chat templates have some thousand
 MOST = 1 << 26  # bytes before the shapes end; those of large vocabularies have some millions
 DIMENSIONS = 4  # of a tensor at most
@@ -89,7 +92,8 @@ def check_weights(header: GgufHeader, sizes: Mapping[Any, tuple[int, int]]) -> N
     Args:
         sizes: of each number format how many numbers a block has, and how many bytes. Any: gguf numbers them itself.
     """
-    path, size = header.path, header.path.stat().st_size
+    path = header.path
+    size = header.path.stat().st_size
     with path.open("rb") as file:
         for name, shape in header.shapes.items():
             if header.kinds[name] not in sizes:
@@ -111,13 +115,17 @@ def _not_complete(path: Path, why: str) -> ModelError:
 def _header(path: Path, file: BinaryIO) -> GgufHeader:
     _, tensors, settings = (_number(file, kind) for kind in "IQQ")
     read = {_text(file): _value(file, _number(file, "I")) for _ in range(settings)}
-    shapes, kinds, offsets = {}, {}, {}
+    shapes = {}
+    kinds = {}
+    offsets = {}
     for _ in range(tensors):
-        name, dimensions = _text(file), _number(file, "I")
+        name = _text(file)
+        dimensions = _number(file, "I")
         if dimensions > DIMENSIONS:
             raise ValueError(f"a tensor of {dimensions} dimensions")
         shapes[name] = tuple(_number(file, "Q") for _ in range(dimensions))
-        kinds[name], offsets[name] = _number(file, "I"), _number(file, "Q")
+        kinds[name] = _number(file, "I")
+        offsets[name] = _number(file, "Q")
     alignment = read.get("general.alignment", 32)
     if type(alignment) is not int or alignment < 1:
         raise ValueError(f"general.alignment {alignment!r}")
@@ -130,7 +138,8 @@ def _value(file: BinaryIO, kind: int) -> Any:
         return _text(file)
     if kind != LIST:
         return _number(file, FORMATS[kind])
-    kind, count = _number(file, "I"), _number(file, "Q")
+    kind = _number(file, "I")
+    count = _number(file, "Q")
     if kind == TEXT:
         return [_text(file) for _ in range(count)]
     file.seek(count * struct.calcsize(f"<{FORMATS[kind]}"), 1)

@@ -52,7 +52,8 @@ class Appender:
         self.path = path
         self._file = path.open("a+b", buffering=0)
         _drop_torn_line(self._file)  # not opened again: whoever publishes its chunk may remove the file at any time
-        self._synced, self._dirty = time.monotonic(), False
+        self._synced = time.monotonic()
+        self._dirty = False
 
     def append(self, line: bytes) -> None:
         """Write a line; on disk within a second. Raises `ResultsError` if it cannot be written (a full disk)."""
@@ -72,7 +73,8 @@ class Appender:
         """Force what was appended to disk, unless that was done within the last `seconds`."""
         if self._dirty and time.monotonic() - self._synced >= seconds:
             os.fsync(self._file.fileno())
-            self._synced, self._dirty = time.monotonic(), False
+            self._synced = time.monotonic()
+            self._dirty = False
 
     def close(self) -> None:
         self._file.close()
@@ -81,7 +83,8 @@ class Appender:
 def _drop_torn_line(file: FileIO) -> None:
     """Cut a file behind its last end of line."""
     end = file.seek(0, os.SEEK_END)
-    place, tail = end, b""
+    place = end
+    tail = b""
     while place and b"\n" not in tail:
         place = max(0, place - BLOCK)
         file.seek(place)
@@ -97,7 +100,8 @@ def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int,
     A last line torn by a kill is left out. Raises `ResultsError`, with the line, for other damage: lines that `read`
     refuses with `ValueError`, `KeyError` or `TypeError` included.
     """
-    place, torn = 0, None
+    place = 0
+    torn = None
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if torn is not None:
@@ -136,7 +140,9 @@ class Records:
         other_files: Sequence[Path] = (),
         first: Callable[[], None] = lambda: None,
     ) -> None:
-        self.path, self.keys, self._first = path, tuple(keys), first
+        self.path = path
+        self.keys = tuple(keys)
+        self._first = first
         self._places: dict[Key, tuple[Path, int]] = {}  # where each record begins, bytes
         self._appender: Appender | None = None
         for other in other_files:

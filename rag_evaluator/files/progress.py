@@ -74,7 +74,8 @@ class Activity:
         before = self._counts
         if not before[0]:
             self.missing = self.tokens = 0
-        self._counts, self._since = (noun, 0, None), (time.monotonic(), 0)
+        self._counts = (noun, 0, None)
+        self._since = (time.monotonic(), 0)
 
         def at(done: int, total: int) -> None:
             self._counts = (noun, done, total)
@@ -98,7 +99,9 @@ class Activity:
 
     def state(self, began: float = 0.0) -> State:
         """What is done at this moment; `began`: when the work did, on the monotonic clock."""
-        now, (noun, done, total), (since, before) = time.monotonic(), self._counts, self._since
+        now = time.monotonic()
+        (noun, done, total) = self._counts
+        (since, before) = self._since
         [(phase, at)] = self._phases[-1:] or [("", now)]
         rate = (done - before) / (now - since) if done > before and now > since and not phase else None
         return State(phase, now - at, noun, done, total, self.missing, self.tokens, rate, now - began)
@@ -121,7 +124,8 @@ WIDTH = 120  # characters of a line
 
 def line_of(state: State) -> str:
     """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
-    clock, figures = duration(state.elapsed), figures_of(state)
+    clock = duration(state.elapsed)
+    figures = figures_of(state)
     if figures:
         share = f" ({math.floor(100 * state.done / (state.total or 1))} %)" if state.total else ""
         figures[0] = f"{state.noun} {figures[0]}{share}"
@@ -137,7 +141,8 @@ def figures_of(state: State) -> list[str]:
     """The counted work, during a phase without what changes only with it; none if nothing is counted yet."""
     if state.total is None:
         return []
-    counts, missing = f"{state.done}/{state.total}", f"{state.missing} missing"
+    counts = f"{state.done}/{state.total}"
+    missing = f"{state.missing} missing"
     if state.phase:
         return [counts, missing]
     parts = [
@@ -216,8 +221,12 @@ class Watch:
         first: float = FIRST,
         apart: float = APART,
     ) -> None:
-        self.show, self.close, self.first, self.apart = show, close, first, apart
-        self._ended, self._lock = threading.Event(), threading.Lock()
+        self.show = show
+        self.close = close
+        self.first = first
+        self.apart = apart
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
         self._began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 

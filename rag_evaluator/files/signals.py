@@ -64,7 +64,8 @@ class Stop:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked is None:
-            self.asked, self._since = signal.Signals(number).name, time.monotonic()
+            self.asked = signal.Signals(number).name
+            self._since = time.monotonic()
             if not self._patient:
                 raise StopSignal(self.asked)
             with suppress(Exception):  # nothing may keep what is in progress from being finished

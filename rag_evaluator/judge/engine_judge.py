@@ -68,12 +68,15 @@ class EngineJudge:
     signature: str | None = None  # its source knows it: `LazyJudge`
 
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
-        self.engine, self.config, self.encoder = engine, config, engine.encoder
+        self.engine = engine
+        self.config = config
+        self.encoder = engine.encoder
         self.window = engine.capabilities.window or ENDLESS
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        self.thoughts, self.reserve = engine.encoder.thoughts if config.thinking == "on" else None, 0
+        self.thoughts = engine.encoder.thoughts if config.thinking == "on" else None
+        self.reserve = 0
         if self.thoughts is not None:
             self.reserve = config.thinking_tokens + max(len(self.thoughts.close), len(self.thoughts.close_cut))
         elif config.thinking == "on":
@@ -128,7 +131,9 @@ class EngineJudge:
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
         weights = Shares(zip(options, shares, strict=True))
-        weights.thinking, weights.thinking_tokens, weights.cut = thought.text, thought.tokens, thought.cut
+        weights.thinking = thought.text
+        weights.thinking_tokens = thought.tokens
+        weights.cut = thought.cut
         return weights
 
     def count(self, text: str) -> int:
@@ -175,11 +180,14 @@ class EngineJudge:
         """
         if self.thoughts is None:
             return Thought()
-        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts
+        tokens = self.config.thinking_tokens
+        temperature = self.config.temperature
+        stop = self.thoughts
         seed = int(short_digest(f"thought\0{seed}"), 16) % 2**63 if temperature > 0 else 0
         budget = Budget(0, tokens, tokens, 0)
         reply = await self._generate(Request(input_ids, None, budget, temperature, seed, group, stop=stop))
-        ids, decode = list(reply.token_ids), self.encoder.decode
+        ids = list(reply.token_ids)
+        decode = self.encoder.decode
         if ids and ids[-1] in stop.token_ids:
             ids.pop()
         text = decode(ids)

@@ -186,12 +186,14 @@ class LangchainJudge(WithoutTokens):
     """
 
     def __init__(self, llm: Any, most: int | None = None) -> None:
-        self.llm, self.most = llm, most or ENDLESS
+        self.llm = llm
+        self.most = most or ENDLESS
         self.capabilities = Capabilities(IN_FLIGHT, None, False)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        form, reply = _form(self.llm, response_model), None
+        form = _form(self.llm, response_model)
+        reply = None
         async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.most)):
             if form is not None:
                 with suppress(Exception):  # each provider has errors of its own for what its server cannot do
@@ -231,10 +233,12 @@ def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
     Raises `JudgementError` where there is none, and for one that has a key twice.
     """
     echo = r"\s*".join(map(re.escape, prompt.split()[-WORDS:])) or "\0"
-    text, values = re.split(echo, reply)[-1], []
+    text = re.split(echo, reply)[-1]
+    values = []
     for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
-    decoder, place = json.JSONDecoder(strict=False, object_pairs_hook=unique_keys), text.find("{")
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=unique_keys)
+    place = text.find("{")
     while place >= 0:
         try:
             value, place = decoder.raw_decode(text, place)
@@ -276,7 +280,8 @@ class LazyJudge:
         if is_langchain(judge) and is_pipeline(inner := getattr(judge, "llm", None)):  # of a ChatHuggingFace
             judge = inner
         if isinstance(judge, str | Path):
-            config, judge = config.model_copy(update={"model": model_path(str(judge), Path.cwd())}), None
+            config = config.model_copy(update={"model": model_path(str(judge), Path.cwd())})
+            judge = None
         if not (judge is None or _is_judge(judge) or is_pipeline(judge) or is_langchain(judge)):
             raise ModelError(
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
@@ -285,7 +290,9 @@ class LazyJudge:
         if offline and judge is not None:
             refuse_service(judge, "judge")
         self.config = judge.config if isinstance(judge, Judge) else config if judge is None else _named(config, judge)
-        self.offline, self.model, self.is_object = offline, judge, judge is not None
+        self.offline = offline
+        self.model = judge
+        self.is_object = judge is not None
 
     @property
     def llm(self) -> LLM:
@@ -407,7 +414,8 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     Args:
         identity: fingerprint of the model, or `UNNAMED`.
     """
-    template, thinking = Path(judge.chat_template), "off"
+    template = Path(judge.chat_template)
+    thinking = "off"
     if judge.thinking == "on":
         markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
         thinking = f"on,tokens={judge.thinking_tokens}{markers}"

@@ -137,7 +137,9 @@ class WithoutTokens:
 
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
-    first, last = min(sequences), max(sequences)  # all others are between them, and begin as both do
+    # all others are between them, and begin as both do
+    first = min(sequences)
+    last = max(sequences)
     parted = (i for i, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     return first[: next(parted, len(first))]
 
@@ -169,8 +171,11 @@ class PromptText(str):
         examples: Sequence[Mapping[str, Any]] = (),
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
-        prompt.data, prompt.name, prompt.source = data, name, source
-        prompt.values, prompt.examples = values, examples
+        prompt.data = data
+        prompt.name = name
+        prompt.source = source
+        prompt.values = values
+        prompt.examples = examples
         return prompt
 
     @property
@@ -296,7 +301,8 @@ class Option(str):
     def __new__(cls, answer: BaseModel, *first: str) -> "Option":
         text = answer.model_dump_json(indent=4, include=set(first) or None)
         option = super().__new__(cls, text.removesuffix("\n}") + "," if first else text)
-        option.answer, option.first = answer, frozenset(first)
+        option.answer = answer
+        option.first = frozenset(first)
         return option
 
     def is_chosen_by(self, answer: BaseModel) -> bool:

@@ -41,7 +41,9 @@ class ScriptedJudge(InstructorBaseRagasLLM):
     greedy = True
 
     def __init__(self, script: Script = (), choices: Choices | None = None, model_id: str | None = None) -> None:
-        self.script, self.choices, self.model_id = script, choices, model_id
+        self.script = script
+        self.choices = choices
+        self.model_id = model_id
         self.prompts: list[str] = []
         self.asked = 0
 

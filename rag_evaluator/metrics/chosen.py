@@ -136,7 +136,8 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
     for canonical, name in _names_in(config, "thresholds", metrics).items():
-        limit, scale = config.thresholds[name], metrics[canonical].scale
+        limit = config.thresholds[name]
+        scale = metrics[canonical].scale
         if not scale.low <= limit <= scale.high:
             place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
             raise ConfigError(f"{place} is {limit:g}, expected a number from {scale.low:g} to {scale.high:g}.")

@@ -31,7 +31,8 @@ RANGE = re.compile(r"\s*(-?\d{1,6})\s*\.\.\s*(-?\d{1,6})\s*")
 def read_scale(written: Any) -> dict[int, str]:
     """Label -> its description, ascending; a range describes its two ends only. Raises `ValueError`."""
     if isinstance(written, str) and (ends := RANGE.fullmatch(written)):
-        low, high = int(ends[1]), int(ends[2])
+        low = int(ends[1])
+        high = int(ends[2])
         labels = {**dict.fromkeys(range(low, high + 1), ""), **({low: "min", high: "max"} if low < high else {})}
     else:
         labels = _labels(written)

@@ -55,7 +55,9 @@ class FunctionMetric:
     """
 
     def __init__(self, function: Callable[..., Any], name: str, definition: Mapping[str, Any]) -> None:
-        self.function, self.name, self._definition = function, name, definition
+        self.function = function
+        self.name = name
+        self._definition = definition
         update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -157,10 +159,13 @@ def _sections(metrics: Sequence[Any], config: Mapping[str, Any]) -> dict[str, An
     sections: dict[str, dict[str, Any]] = {"custom_metrics": {}, "metric_options": {}}
     for position, metric in enumerate(metrics):
         if isinstance(metric, NamedMetric):
-            rows, name, row = sections["metric_options"], canonical_name(metric.name) or metric.name, metric.options
+            rows = sections["metric_options"]
+            name = canonical_name(metric.name) or metric.name
+            row = metric.options
         elif isinstance(metric, OWN) or is_ragas_object(metric):
             row = metric.definition() if isinstance(metric, OWN) else {"metric": FunctionName(metric)}
-            rows, name = sections["custom_metrics"], metric.name
+            rows = sections["custom_metrics"]
+            name = metric.name
         else:
             continue
         if rows.setdefault(name, dict(row)) != row:

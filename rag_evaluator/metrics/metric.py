@@ -156,7 +156,8 @@ def _module(name: str) -> ModuleType:
     return collections
 
 
-AGREE, DISAGREE = "both orders of the answers agree", "the orders of the answers disagree"
+AGREE = "both orders of the answers agree"
+DISAGREE = "the orders of the answers disagree"
 
 
 def _supported(name: str, text: str, evidence: str, stage: Stage, about: str) -> Metric:
@@ -177,7 +178,8 @@ def _supported(name: str, text: str, evidence: str, stage: Stage, about: str) ->
     )
 
 
-CONTEXTS, ANSWER = "retrieved_contexts", "response"
+CONTEXTS = "retrieved_contexts"
+ANSWER = "response"
 SUPPORT: Mapping[str, Metric] = {
     "groundedness": _supported("Groundedness", ANSWER, CONTEXTS, "generation", "contexts support"),
     "context_coverage": _supported(
@@ -188,8 +190,10 @@ SUPPORT: Mapping[str, Metric] = {
 }
 """The metrics that need a verifier, or the judge as one."""
 IDS = ("retrieved_context_ids", "reference_context_ids")
-KNOWN, UNKNOWN = "total_relevant: known", "total_relevant: unknown"
-CHUNK, MATCH = "chunk_prompt", "match_prompt"
+KNOWN = "total_relevant: known"
+UNKNOWN = "total_relevant: unknown"
+CHUNK = "chunk_prompt"
+MATCH = "match_prompt"
 JUDGED = ("user_input", "retrieved_contexts", "reference")
 EXPECTED = ("retrieved_contexts", "reference_contexts")
 

@@ -36,7 +36,9 @@ from rag_evaluator.prompts.pack import ENGLISH, SHELL, Key, pack_path, write_pac
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     """The prompts of every metric of `METRICS` that has some, and those of the tasks."""
-    judge, embeddings = ScriptedJudge([]), as_embeddings(DeterministicFakeEmbedding(size=1))  # none is asked
+    # none is asked
+    judge = ScriptedJudge([])
+    embeddings = as_embeddings(DeterministicFakeEmbedding(size=1))
     of_metrics = {
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()

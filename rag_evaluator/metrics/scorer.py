@@ -70,7 +70,9 @@ class Recorder(InstructorBaseRagasLLM):
     is_async = True  # prompts of users' own ragas metrics look at it
 
     def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any], repeat: int = 0) -> None:
-        self.judge, self.columns, self.repeat = judge, columns, repeat
+        self.judge = judge
+        self.columns = columns
+        self.repeat = repeat
         self.judgements: list[dict[str, Any]] = []
         self.too_long = False
         self.lost: JudgeLostError | None = None
@@ -114,7 +116,8 @@ class Recorder(InstructorBaseRagasLLM):
         for part in parts:
             self.judgements += part.judgements
             self.failed |= part.failed
-            self.too_long, self.lost = self.too_long or part.too_long, self.lost or part.lost
+            self.too_long = self.too_long or part.too_long
+            self.lost = self.lost or part.lost
         shares = []
         for reply in replies:
             if isinstance(reply, BaseException):
@@ -223,8 +226,10 @@ class Scorer:
         judge: JudgeProtocol | None,
         embeddings: "BaseRagasEmbedding | None",
     ) -> None:
-        self.metrics, self.specs = metrics, specs
-        self.judge, self.embeddings = judge, embeddings
+        self.metrics = metrics
+        self.specs = specs
+        self.judge = judge
+        self.embeddings = embeddings
         alone = 1 if embeddings is None else EMBEDDED_TOGETHER
         self.in_flight = BATCHES * len(metrics) * (alone if judge is None else judge.capabilities.in_flight)
 
@@ -266,7 +271,10 @@ class Scorer:
         if hasattr(metric, "llm"):
             metric.llm = recorder
         contexts = columns.get("retrieved_contexts")
-        reason, outcome, undefined, is_applicable = None, None, False, True
+        reason = None
+        outcome = None
+        undefined = False
+        is_applicable = True
         try:
             if self.embeddings is not None and self.specs[name].embedded:
                 await self.embeddings.aembed_texts([columns[column] for column in self.specs[name].embedded])
@@ -278,14 +286,18 @@ class Scorer:
             if is_own and result.reason:  # else the judgements have it
                 recorder.note(name, {"reason": result.reason, "value": value})
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
-            value, reason = math.nan, str(error) or type(error).__name__
+            value = math.nan
+            reason = str(error) or type(error).__name__
             undefined = isinstance(error, UndefinedScoreError | PromptTooLongError)
             is_applicable = not isinstance(error, NotApplicableError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
-            value, reason, is_applicable = math.nan, next(iter(recorder.failed.values())), True
+            value = math.nan
+            reason = next(iter(recorder.failed.values()))
+            is_applicable = True
         if math.isnan(value):
             is_applicable = is_applicable and reason is not None  # ragas found nothing to score
-            reason, outcome = reason or "ragas gave no value", None
+            reason = reason or "ragas gave no value"
+            outcome = None
         judged = None if contexts is None else tuple(range(len(contexts)))
         lasting = recorder.too_long or undefined
         return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome, is_applicable=is_applicable)

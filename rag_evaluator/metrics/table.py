@@ -274,7 +274,8 @@ def select_metrics(
     canonical = [name if name in known else canonical_name(name) for name in names]
     if None in canonical:
         position = canonical.index(None)
-        where, name = place if isinstance(place, str) else place("metrics", position), names[position]
+        where = place if isinstance(place, str) else place("metrics", position)
+        name = names[position]
         raise ConfigError(
             f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, known)}"
         )

@@ -45,7 +45,8 @@ class Sizes(NamedTuple):
     shortest: int
 
 
-SPACED, DENSE = Sizes(6, 4, SHORTEST), Sizes(3, 2, SHORTEST_DENSE)
+SPACED = Sizes(6, 4, SHORTEST)
+DENSE = Sizes(3, 2, SHORTEST_DENSE)
 _DENSE = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"  # kana, Han, Hangul
 IN_DENSE = re.compile(f"[{_DENSE}]")
 PART_OF_WORD = re.compile(rf"\d+|[{_DENSE}]+|[^\s\d{_DENSE}]+")
@@ -181,11 +182,13 @@ class _Joined:
 
 def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
     """The flags of one answer that hold for a text or more."""
-    counted, texts = COUNTED.get(type(answer).__name__), list(_texts(answer))
+    counted = COUNTED.get(type(answer).__name__)
+    texts = list(_texts(answer))
     asked = prompt.data if isinstance(prompt, PromptText) else None
     if counted is not None and texts:
         own = _Joined(None if asked is None else asked.model_dump())
-        examples, whole = _Joined(_answers_of_others(prompt)), list(map(as_whole, texts))
+        examples = _Joined(_answers_of_others(prompt))
+        whole = list(map(as_whole, texts))
         checks = {
             COPIED: [text for text in texts if _is_copied(text, counted, examples, row)],
             FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
@@ -279,7 +282,8 @@ def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) 
     divided = normalised(_divided(counted, asked))
     if not divided or getattr(asked, "coverage", "") == "low":
         return
-    parts, made = grams(divided, sizes(divided).own), normalised(" ".join(texts))
+    parts = grams(divided, sizes(divided).own)
+    made = normalised(" ".join(texts))
     share = sum(part in made for part in parts) / len(parts)
     if share < LEAST_COVERED:
         yield f"{share:.2f} covered"
@@ -329,10 +333,14 @@ def as_asked(prompt: str, answer: BaseModel) -> tuple[BaseModel, list[str]]:
     These were judged and not asked, or asked and not judged. A judge is not shown the sentences of a reference, and may
     divide it otherwise, but leave out nothing. Any ground truth may be left out.
     """
-    data, lists, wrong = getattr(prompt, "data", None), dict[str, list[Any]](), list[str]()  # Any: objects of ragas
+    # Any: objects of ragas
+    data = getattr(prompt, "data", None)
+    lists = dict[str, list[Any]]()
+    wrong = list[str]()
     for source, names in ASKED.get(type(answer).__name__, {}).items():
         items = [(name, item) for name in names for item in getattr(answer, name)]
-        judged, asked = [item.statement for _, item in items], getattr(data, source, None)
+        judged = [item.statement for _, item in items]
+        asked = getattr(data, source, None)
         if asked is None or asked == judged:
             continue
         places = _places(judged, asked)

@@ -162,7 +162,8 @@ class EmbeddingsSource:
             config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
             embeddings = None
         embeddings = unwrapped(embeddings)
-        self.offline, self.is_object = offline, embeddings is not None
+        self.offline = offline
+        self.is_object = embeddings is not None
         self.model: BaseRagasEmbedding | None = None
         if embeddings is not None:
             if offline:

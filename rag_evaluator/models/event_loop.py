@@ -201,7 +201,8 @@ class Scheduler:
 
     async def _rest(self) -> None:
         """Wait until no new request has come for some passes of the loop."""
-        passes, seen = 0, len(self.waiting)
+        passes = 0
+        seen = len(self.waiting)
         while passes < QUIET_PASSES:
             await asyncio.sleep(0)
             passes, seen = (passes + 1, seen) if len(self.waiting) == seen else (0, len(self.waiting))

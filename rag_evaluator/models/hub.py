@@ -168,7 +168,8 @@ def fingerprint(folder: str | Path) -> str:
 
 def _digest(path: Path) -> str:
     """SHA-256 of a file; that of a large one is kept in the user's cache folder, by its path and state."""
-    state, before = _state(path), time.time_ns()
+    state = _state(path)
+    before = time.time_ns()
     if state[0] < WORTH_REMEMBERING:
         return file_digest(path)
     try:

@@ -89,7 +89,8 @@ def adapt_packs(
     Each pack is written when it is done, after its warnings: the next run continues a stopped one. A second run at the
     same time waits for the first. Raises `PromptError` when the folder cannot be written.
     """
-    name, workshop = packs.spoken.name, packs.folder / WORKSHOP
+    name = packs.spoken.name
+    workshop = packs.folder / WORKSHOP
     if name == ENGLISH:
         raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
     if question := misspelt(packs.language):
@@ -135,7 +136,8 @@ async def _translated(prompt: "BasePrompt[Any, Any]", translator: Translator) ->
     task = prose.pop("instruction")
     known = frozenset(text for text in prose.values() if text.endswith((".", "!", "?")))
     parts = {place: divided(text, known) for place, text in prose.items()}
-    parts["instruction"], labels = divided(task), label_words(prompt, task)
+    parts["instruction"] = divided(task)
+    labels = label_words(prompt, task)
     asked = {
         place: [translator.translate(part.text, labels if place == "instruction" else frozenset()) for part in of]
         for place, of in parts.items()
@@ -156,6 +158,7 @@ def _doubts(faults: Sequence[Fault], refused: Refused) -> list[str]:
     """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
     lines = [f"prompts check says: {fault}" for fault in faults]
     for (source, reply), places in refused.items():
-        where, written = ", ".join(dict.fromkeys(places)), reply.written[:REPLY_SHOWN] or "(nothing)"
+        where = ", ".join(dict.fromkeys(places))
+        written = reply.written[:REPLY_SHOWN] or "(nothing)"
         lines.append(f"{where}: {reply.refused}. English, which stays: {source!r}; refused: {written!r}")
     return lines

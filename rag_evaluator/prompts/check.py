@@ -137,7 +137,8 @@ class Fault(NamedTuple):
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than translations into the language are
+LONG_TEXT = 60  # characters
+SHORTENED = 2.0  # times shorter or longer than translations into the language are
 
 
 def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> dict[Path, list[Fault]]:
@@ -164,13 +165,15 @@ def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> dict[Path, list[
 def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -> list[Fault]:
     """What is wrong with a pack that fits the models of a prompt, compared with its English text."""
     english = english_pack(prompt)
-    translated, source = leaves_of(pack), leaves_of(english)
+    translated = leaves_of(pack)
+    source = leaves_of(english)
     faults = [*_origin(pack, english, prompt, language), *_structure(pack, english, translated, source)]
     if not any(fault.kind == "structure" for fault in faults):
         faults += [*_labels(translated, source), *_repeats(translated, source)]
         if gone := lost(english.instruction, pack.instruction, label_words(prompt, english.instruction)):
             faults.append(Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost"))
-    texts, sources = prose_of(pack), prose_of(english)
+    texts = prose_of(pack)
+    sources = prose_of(english)
     for place, text in sources.items():
         ratio = len(texts.get(place, "")) / (len(text) * language.density)  # 1: as most translations are
         if place in texts and len(text) >= LONG_TEXT and not 1 / SHORTENED < ratio < SHORTENED:

@@ -100,8 +100,10 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
     """
 
     def __init__(self, pack: Pack, original: "BasePrompt[Any, Any]") -> None:
-        self.input_model, self.output_model = original.input_model, original.output_model
-        self.instruction, self.language = pack.instruction, pack.language
+        self.input_model = original.input_model
+        self.output_model = original.output_model
+        self.instruction = pack.instruction
+        self.language = pack.language
         self.all_examples = [
             (self.input_model(**example["input"]), self.output_model(**example["output"])) for example in pack.examples
         ]
@@ -115,14 +117,18 @@ class TracedPrompt:
     """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
-        self.prompt, self.name, self.pack = prompt, name, pack
-        self.language, self.source = pack.language, pack.digest
+        self.prompt = prompt
+        self.name = name
+        self.pack = pack
+        self.language = pack.language
+        self.source = pack.digest
         self.examples = pack.examples
 
     def without_examples(self) -> "TracedPrompt":
         """The same question without examples."""
         bare = copy(self)
-        bare.source, bare.examples = short_digest(f"no examples of {self.source}"), []
+        bare.source = short_digest(f"no examples of {self.source}")
+        bare.examples = []
         bare.prompt = PackPrompt(replace(self.pack, examples=()), self.prompt)
         bare.__dict__.pop("frames", None)
         return bare
@@ -210,7 +216,9 @@ class PackSet:
         Each is looked for in `folder`, then in `folders`. In each of them a file under the name of an older ragas
         counts where there is none under today's. None is missing in English.
         """
-        name, existing, missing = self.spoken.name, {}, {}
+        name = self.spoken.name
+        existing = {}
+        missing = {}
         for key in self.originals:
             paths = (pack_file(place, key, name) for place in (self.folder, *folders))
             path = next((path for path in paths if path is not None), None)

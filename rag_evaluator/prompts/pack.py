@@ -211,7 +211,8 @@ def option_texts(pack: Pack) -> tuple[str, str]:
     `PromptError` naming the example unless all examples have the same two texts, in any order.
     """
     first = pack.examples[0]
-    texts, choice = list(first["input"][OPTIONS]), str(first["output"]["choice"])
+    texts = list(first["input"][OPTIONS])
+    choice = str(first["output"]["choice"])
     if len(set(texts)) != 2 or len(texts) != 2:
         raise PromptError(f"examples[0].input.{OPTIONS} must be two different texts, got {texts!r:.160}.")
     for position, example in enumerate(pack.examples):

@@ -123,10 +123,12 @@ def _runs(
     groups: dict[tuple[int, int, int], tuple[Any, Any, list[Any]]] = {}
     kinds: dict[tuple[int, int, str], list[Any]] = {}  # models and row of `METRICS` -> options
     for metric in metrics:
-        own_llm, own_embeddings = model_of([metric], "llm", None), model_of([metric], "embeddings", None)
+        own_llm = model_of([metric], "llm", None)
+        own_embeddings = model_of([metric], "embeddings", None)
         judge = unwrapped(llm) if own_llm is None else own_llm
         vectors = unwrapped(embeddings) if own_embeddings is None else own_embeddings
-        options, known = _options(metric), kinds.setdefault((id(judge), id(vectors), _row(metric)), [])
+        options = _options(metric)
+        known = kinds.setdefault((id(judge), id(vectors), _row(metric)), [])
         if options not in known:
             known.append(options)
         group = groups.setdefault((id(judge), id(vectors), known.index(options)), (judge, vectors, []))

@@ -14,7 +14,10 @@ from rag_evaluator.results.overview import shortened
 
 LETTERS = 40  # of a label
 Ends = tuple[float, float]
-ROW, WIDTH, HEIGHT = 18, 230, 96  # pixels
+# pixels
+ROW = 18
+WIDTH = 230
+HEIGHT = 96
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter
 BARS = 20
@@ -22,9 +25,12 @@ LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, an
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
 NO_XML = re.compile("[\ufffe\uffff]")
-INK, QUIET = "light-dark(#1d1f21, #e8e8e6)", "light-dark(#5c6166, #a3a8ae)"
-LINE, PANEL = "light-dark(#dcdedf, #383b40)", "light-dark(#ffffff, #1f2124)"
-FIRST, SECOND = "light-dark(#1f5fbf, #7fb0ff)", "light-dark(#b4550f, #f0a35e)"
+INK = "light-dark(#1d1f21, #e8e8e6)"
+QUIET = "light-dark(#5c6166, #a3a8ae)"
+LINE = "light-dark(#dcdedf, #383b40)"
+PANEL = "light-dark(#ffffff, #1f2124)"
+FIRST = "light-dark(#1f5fbf, #7fb0ff)"
+SECOND = "light-dark(#b4550f, #f0a35e)"
 CONFIG: Spec = {
     "background": None,
     "font": "sans-serif",
@@ -56,7 +62,8 @@ def chart_labels(names: Sequence[str]) -> list[str]:
     labels: dict[str, None] = {}
     for name in names:
         cut = shortened(NO_XML.sub("", clean(" ".join(name.split()))), LETTERS)
-        label, number = cut, 1
+        label = cut
+        number = 1
         while label in labels:
             number += 1
             label = f"{cut} ({number})"
@@ -86,7 +93,8 @@ def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, 
     Args:
         labelled: whether rows have their labels; else these are in the chart to the left.
     """
-    left, is_difference = _extent((row.label for row in rows), LABEL), ends is None
+    left = _extent((row.label for row in rows), LABEL)
+    is_difference = ends is None
     if ends is None:
         most = max((abs(end) for row in rows for end in (row.low, row.high, row.value) if end is not None), default=0)
         ends = -(most or 1) * 1.05, (most or 1) * 1.05

@@ -79,7 +79,8 @@ def _changed(
     links: dict[Direction, list[tuple[str, str]]] = {}
     for line in (line.figures for line in comparison.metrics if line.run == run):
         key = difference_key(line.metric, comparison.runs.index(run))
-        fell, rose = {"max": f"{-TIE:f}", "sort": key}, {"min": f"{TIE:f}", "sort": key, "descending": "1"}
+        fell = {"max": f"{-TIE:f}", "sort": key}
+        rose = {"min": f"{TIE:f}", "sort": key, "descending": "1"}
         worse, better = (rose, fell) if line.metric in lower else (fell, rose)
         if line.losses:
             links.setdefault("worse", []).append((line.metric, rows_link(metric=key, **worse)))
@@ -95,7 +96,8 @@ def _changed(
 
 def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str, ShownText]]:
     """The responses of both sides, where there are any; where they are the same, the contexts that came and went."""
-    first, second = change.response_a, change.response_b
+    first = change.response_a
+    second = change.response_b
     if first is not None and first == second:
         yield "Response, the same in both runs", shown(first, FOLDED)
         contexts = change.contexts_a, change.contexts_b

@@ -62,7 +62,8 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
     rows = int(runs[0].manifest.get("rows") or 0)
     left_out = f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}. All rows: {COMMAND}"
     if comparison is None:
-        before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
+        before = [answer_html(runs[0]), means_html(runs[0])]
+        after = [figures_html(runs[0]), what_html(runs[0])]
     else:
         before = [comparison_html(comparison), worst_html(runs, comparison.on)]
         after = [
@@ -86,7 +87,8 @@ def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     """The rows in parts, then what the table needs to know before one of them is opened."""
     rows = list(islice(rows_of(runs, on), ROWS))
     fragments = iter(_fragments([run.folder for run in runs], [row.numbers for row in rows]))
-    size, detailed = 0, 0
+    size = 0
+    detailed = 0
     while size <= DETAIL_BYTES and (part := list(islice(fragments, PART_ROWS))):  # the table has the other rows, too
         block = packed(f"part-{detailed // PART_ROWS}", part)
         yield block

@@ -53,8 +53,10 @@ def what_html(run: Run, of: str = "", place: str = "what") -> str:
 
 def facts_of(run: Run) -> list[tuple[str, str, str]]:
     """The facts that matter, in the order shown: name, value, and a note for those who want to know more."""
-    config, repeats = run.config, run.config.get("repeats") or 1
-    dataset, cluster = config.get("dataset"), config.get("cluster")
+    config = run.config
+    repeats = run.config.get("repeats") or 1
+    dataset = config.get("dataset")
+    cluster = config.get("cluster")
     versions = [f"{name} {version}" for name, version in (run.manifest.get("versions") or {}).items()]
     first = [line for line in versions if line.split()[0] in ("rag-evaluator", "ragas")]
     shown = [
@@ -141,7 +143,8 @@ def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
 
 
 def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]:
-    mean, agreed = row.get(LABELS) or {}, part.get("binary") or part.get("graded") or {}
+    mean = row.get(LABELS) or {}
+    agreed = part.get("binary") or part.get("graded") or {}
     coefficients = (
         f"{name.replace('_', ' ')} {_shown(value, 'value')}"
         for name, value in agreed.items()
@@ -159,7 +162,8 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]
 
 def _shown(row: Json, key: str = "mean") -> str:
     """A mean with its interval, where it has one: `0.81 [0.74, 0.86]`."""
-    mean, low = row.get(key), row.get("ci_low")
+    mean = row.get(key)
+    low = row.get("ci_low")
     return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(row['ci_high'])}]"
 
 
@@ -219,7 +223,8 @@ class MetricLine:
     @property
     def ends(self) -> list[str]:
         """The range, as shown where it is not 0 to 1."""
-        low, high = self.scale.low, self.scale.high
+        low = self.scale.low
+        high = self.scale.high
         return [] if (low, high) == (0.0, 1.0) else [f"{end:g}".replace("-", "−") for end in (low, high)]
 
     @property
@@ -228,7 +233,8 @@ class MetricLine:
 
         `zero` is within a range that goes below it; `band` is the width between the bounds of the mean.
         """
-        low, high = self.scale.low, self.scale.high
+        low = self.scale.low
+        high = self.scale.high
         values = {name: self.row.get(name) for name in ("mean", "ci_low", "ci_high", "bound_low", "bound_high")}
         values |= {"zero": 0.0 if low < 0 < high else None, "threshold": self.row.get("pass_rate", {}).get("threshold")}
         places = {
@@ -237,7 +243,8 @@ class MetricLine:
             else round(100 * (min(max(value, low), high) - low) / (self.scale.width or 1), 1)
             for name, value in values.items()
         }
-        first, last = places["bound_low"], places["bound_high"]
+        first = places["bound_low"]
+        last = places["bound_high"]
         places["band"] = None if first is None or last is None or first == last else last - first
         return {name: None if place is None else f"{place:.1f}%" for name, place in places.items()}
 
@@ -256,7 +263,8 @@ def _notes(row: Json) -> Iterator[str]:
     if row.get("dropped"):
         yield f"{row['dropped']:,} rows with contexts left out, as they did not fit the judge's window"
     if row.get("repeats"):
-        noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
+        noise = number(row.get("stderr_rerun"), 4)
+        icc = number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"

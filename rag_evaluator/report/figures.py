@@ -100,7 +100,8 @@ def figures_html(run: Run) -> str:
 
 def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:
     """The groups of each column, and a chart of the largest for each metric; None where none has a score."""
-    summary, scales = tally.summary, tally.scales
+    summary = tally.summary
+    scales = tally.scales
     for column in dict.fromkeys(column for row in summary.values() for column in row.get("groups", {})):
         by_metric = {
             metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})
@@ -117,7 +118,8 @@ def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:
         for metric, groups in by_metric.items():
             rows = [(label, groups[name]) for name, label in labels.items()]
             points = [ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high")) for label, row in rows]
-            ends, says = (scales[metric].low, scales[metric].high), "mean and interval of each group"
+            ends = (scales[metric].low, scales[metric].high)
+            says = "mean and interval of each group"
             is_known = any(point.value is not None for point in points)
             charts[metric] = chart(dots(points, ends), f"{metric} by {column}: {says}") if is_known else None
         yield {"column": column, "counts": counts, "cells": cells, "charts": charts, "shown": len(shown)}
@@ -126,7 +128,8 @@ def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:
 def spreads_of(tally: Tally) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:
     """The distribution of each metric: scores, number of rows and link to these rows; its chart where one is drawn."""
     for metric, values in tally.scores.items():
-        bins, ends = bins_of(values, tally.scales[metric]), axis_of(values, tally.scales[metric])
+        bins = bins_of(values, tally.scales[metric])
+        ends = axis_of(values, tally.scales[metric])
         bars = {score_bin.at: score_bin.count for score_bin in bins}
         drawn = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else Markup()
         shown = []
@@ -142,7 +145,8 @@ LINES = 3  # of scores, or of how many more there are: all are in the row itself
 
 def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
-    worst, conclusion = worst_rows(run), conclude_run(run, shown_folder(run))
+    worst = worst_rows(run)
+    conclusion = conclude_run(run, shown_folder(run))
     return render(
         "answer.html",
         conclusion=conclusion,

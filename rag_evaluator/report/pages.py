@@ -248,7 +248,8 @@ def shown(text: str | Sequence[TextPart], folded: int = FOLDED) -> ShownText:
 
 def divided(pieces: Iterable[TextPart], edges: Iterable[int]) -> Iterator[tuple[int, TextPart]]:
     """Pieces that are cut at places of the text, each with the place where it begins."""
-    ordered, place = sorted(edges), 0
+    ordered = sorted(edges)
+    place = 0
     for piece in pieces:
         end = place + len(piece.text)
         inside = ordered[bisect_right(ordered, place) : bisect_right(ordered, end - 1)]
@@ -284,7 +285,9 @@ def difference(first: str, second: str) -> WordDiff:
     numbers: dict[str, int] = {}
     words = tokens(first), tokens(second)
     coded = [[numbers.setdefault(token, len(numbers)) for token in text] for text in words]
-    own, other = set[int](), set[int]()  # places of words that one text has and the other has not
+    # places of words that one text has and the other has not
+    own = set[int]()
+    other = set[int]()
     for code in Indel.opcodes(*coded):
         if code.tag != "equal":
             own.update(range(code.src_start, code.src_end))

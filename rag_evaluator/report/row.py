@@ -67,7 +67,8 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
     values = run.row(row)
     columns = columns_of(run, values)
     metrics = metric_views(run, row, values, columns)
-    response, reference = columns.get("response"), columns.get("reference")
+    response = columns.get("response")
+    reference = columns.get("reference")
     other = reference if against is None else next(iter(against), None)
     diff = difference(response, other) if response is not None and other is not None else None
     # the first metric that looked at the sentences of a text marks them
@@ -108,7 +109,8 @@ def _answer(text: str | None, pieces: Sequence[TextPart] | None, marks: MetricVi
 def _other_columns(values: Json, run: Run, columns: Json) -> Iterator[tuple[str, ShownText]]:
     """The columns that are shown nowhere else, as text or JSON."""
     mapping = run.config.get("columns") or {}
-    names, record = ColumnNames(mapping), InputRecord("", values)
+    names = ColumnNames(mapping)
+    record = InputRecord("", values)
     if names.is_log(values):
         names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
     read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}

@@ -94,7 +94,8 @@ def judgement_views(
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values, error = input_values(judgement.parts, columns, answers), judgement.error or ""
+        values = input_values(judgement.parts, columns, answers)
+        error = judgement.error or ""
         view = JudgementView(
             str(judgement.prompt),
             tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
@@ -126,7 +127,8 @@ def _named(part: Any) -> str:
 def _context(values: Json, columns: Json, prompt: str, asked: dict[tuple[str, str], int]) -> tuple[str, int] | None:
     """The context that a question is about: equal ones are asked about in their order."""
     for key, column in (("context", "retrieved_contexts"), ("reference_context", "reference_contexts")):
-        text, contexts = values.get(key), columns.get(column, ())
+        text = values.get(key)
+        contexts = columns.get(column, ())
         if isinstance(text, str):
             places = [place for place, context in enumerate(contexts) if context == text]
             count = asked.get((prompt, text), 0)
@@ -163,7 +165,8 @@ def _verdict(verdict: JudgedVerdict, values: Json, metric: Json) -> VerdictView:
 
 def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[Tone, str]:
     """Those of a key that nobody knows are plain."""
-    key, value = verdict.key, verdict.value
+    key = verdict.key
+    value = verdict.value
     if (meaning := verdict.meaning) is not None:
         return meaning.tone, meaning.word
     if value is None:
@@ -200,7 +203,8 @@ def prompts_of(line: Json, columns: Json, prompts: Json) -> tuple[list[Prompt], 
     shown_prompts: list[Prompt] = []
     try:
         for question in questions_of(line, columns, prompts):
-            name, text = question["prompt"], question["text"]
+            name = question["prompt"]
+            text = question["text"]
             frames = prompts.get(line["metric"], {}).get(name, {}).get("frames", ())
             around = [(frame["head"], frame["tail"]) for frame in frames]
             fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
@@ -261,9 +265,12 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
 
     views = []
     for place, name in enumerate(run.metrics):
-        about, value, section = run.manifest.get("metrics", {}).get(name) or {}, values.get(name), f"m{place}"
+        about = run.manifest.get("metrics", {}).get(name) or {}
+        value = values.get(name)
+        section = f"m{place}"
         attempts = [_attempt(line, about, columns, prompts, section) for line in lines.get(name, ())]
-        stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
+        stage = str(about.get("stage") or "")
+        better = str(about.get("better") or "")
         low, high = about.get("range") or (0.0, 0.0)
         tone: Tone = "plain" if value is None else tone_of(value, low, high, better)
         marked = is_marked(value, better, run.summary.get(name, {}).get(WORST_QUARTER))
@@ -278,7 +285,8 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str
     that. `flags` are what was seen in the judge's work, with the texts that it is about. `judgements` are those
     without `sentences`.
     """
-    reason, repeat = line.get("reason"), line.get("repeat")
+    reason = line.get("reason")
+    repeat = line.get("repeat")
     judgements = judgements_of(line)
     sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
     sent, missing = prompts_of(line, columns, prompts)

@@ -59,7 +59,8 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
     used = next((place for place, judgement in enumerate(judgements, 1) if judgement.prompt == VERIFIED), 0)
     judgement = judgements[used - 1] if used else Judgement()
     names = (name for name in COMPARED if judgement.metric == name or judgement.metric.startswith(f"{name}_"))
-    compared, response = COMPARED.get(next(names, "")), judgement.response
+    compared = COMPARED.get(next(names, ""))
+    response = judgement.response
     if compared is None or not isinstance(response, Mapping):
         return None
     placed = _placed(str(columns.get(compared.text) or ""), response["sentences"], response.get(NOT_COUNTED) or ())
@@ -111,7 +112,8 @@ def _view(
 
 def _spans(row: Json) -> Iterator[Span]:
     """Those within the sentence, none before the end of another one."""
-    text, least = row["statement"], 0
+    text = row["statement"]
+    least = 0
     for start, end, share in row.get("spans") or ():
         if least <= start < end <= len(text):
             yield Span(start, end, short(" ".join(text[start:end].split())), percent(share))
@@ -135,7 +137,8 @@ def _inside(
     pieces: Iterable[TextPart], places: Sequence[tuple[int, int, Value]]
 ) -> Iterator[tuple[TextPart, Value | None]]:
     """The pieces of a text, cut at the ends of places in it, each with what is at its place."""
-    starts, ends = [start for start, _, _ in places], [end for _, end, _ in places]
+    starts = [start for start, _, _ in places]
+    ends = [end for _, end, _ in places]
     for start, part in divided(pieces, {*starts, *ends}):
         index = bisect_right(starts, start) - 1
         yield part, places[index][2] if index >= 0 and start < ends[index] else None

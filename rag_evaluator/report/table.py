@@ -16,7 +16,9 @@ from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER
 from rag_evaluator.results.worst import worst_first
 
-GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
+# characters of a group's name, of each text to search in
+GROUP = 80
+SEARCHED = 2000
 RESPONSE = "response"
 TEXTS = (RESPONSE, "reference")  # beside the question, where one run is shown
 FEW = 4  # metrics, whose scores of two runs leave room for their responses
@@ -76,7 +78,8 @@ class TableRow:
 
 def names_of(runs: Sequence[Run]) -> list[str]:
     """Return the names of runs; what tells their folders apart where several have the same name."""
-    names, folders = [run.title for run in runs], folder_names([str(run.folder) for run in runs])
+    names = [run.title for run in runs]
+    folders = folder_names([str(run.folder) for run in runs])
     return names if len(set(names)) == len(names) else [folders[str(run.folder)] for run in runs]
 
 
@@ -104,7 +107,8 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
     columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
     for metric in first.metrics:
         about = first.manifest.get("metrics", {}).get(metric, {})
-        better, ends = about.get("better") or "higher", about.get("range")
+        better = about.get("better") or "higher"
+        ends = about.get("range")
         columns.append(
             Column(
                 metric, metric, "score", None, better, ends, quarter=first.summary.get(metric, {}).get(WORST_QUARTER)
@@ -112,7 +116,8 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
         )
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
-                title, shown = f"{metric}: {name} − {base}", own_key(metric, place)
+                title = f"{metric}: {name} − {base}"
+                shown = own_key(metric, place)
                 key = difference_key(metric, place)
                 quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
                 columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
@@ -124,7 +129,8 @@ def texts_of(runs: Sequence[Run]) -> dict[str, str]:
 
     Of two runs the responses of both, where the scores of few metrics leave room for them; of more runs none.
     """
-    reader, first = _Reader(runs[0]), list(islice(runs[0].rows(), FIRST))
+    reader = _Reader(runs[0])
+    first = list(islice(runs[0].rows(), FIRST))
     texts = [column for column in TEXTS if any(reader.text(row, column) for row in first)]
     if len(runs) == 1:
         return {column: column.capitalize() for column in texts}
@@ -146,15 +152,19 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
     Args:
         on: the column by which rows of several runs belong together; None for one run.
     """
-    first, names = _Reader(runs[0]), names_of(runs)
+    first = _Reader(runs[0])
+    names = names_of(runs)
     others = [] if on is None else [_Partners(run, on) for run in runs[1:]]
     for number, row in enumerate(runs[0].rows()):
-        scores, numbers, responses = first.scores(row), list[int | None]([number]), dict[str, str]()
+        scores = first.scores(row)
+        numbers = list[int | None]([number])
+        responses = dict[str, str]()
         for place, other in enumerate(others, start=1):
             partner, theirs = other.take(as_key(first.value(row, other.on)))
             numbers.append(partner)
             for metric in filter(other.reader.metrics.__contains__, first.metrics):
-                own, their = scores[metric], theirs.get(metric)
+                own = scores[metric]
+                their = theirs.get(metric)
                 scores[own_key(metric, place)] = their
                 scores[difference_key(metric, place)] = None if own is None or their is None else their - own
             if partner is not None:
@@ -177,7 +187,8 @@ class _Reader:
     """Reads what the table shows from lines of the `scores.jsonl` of a run."""
 
     def __init__(self, run: Run) -> None:
-        self.metrics, self.groups = run.metrics, list(run.config.get("group_by") or ())
+        self.metrics = run.metrics
+        self.groups = list(run.config.get("group_by") or ())
         self.mapping = run.config.get("columns") or {}
 
     def value(self, row: Row, column: str) -> Any:
@@ -216,7 +227,8 @@ class _Partners:
     """
 
     def __init__(self, run: Run, on: str) -> None:
-        self.reader, self.on = _Reader(run), on
+        self.reader = _Reader(run)
+        self.on = on
         self.left: dict[int, Scores] = {}
         self.responses: dict[int, str] = {}
         self.by_key: dict[str | None, list[int]] = {}

@@ -279,12 +279,15 @@ def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str
 
 
 EXPECTED = ("reference", "reference_contexts")
-LETTERS, PARTS = 60, 3  # of a value, and parts of a condition, shown at most
+# of a value, and parts of a condition, shown at most
+LETTERS = 60
+PARTS = 3
 
 
 def caveats(first: Aligned, second: Aligned, on: str, metrics: Sequence[str]) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
-    a, b = first.run, second.run
+    a = first.run
+    b = second.run
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
     before, after = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
     work = [*_of_pieces(a, b, metrics), *differing((a.name, b.name), before, after)]

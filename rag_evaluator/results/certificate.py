@@ -15,8 +15,12 @@ from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share, many_flagg
 from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run, ScoredRows
 
-CERTIFICATE, FORMAT, DIGEST = "certificate.json", 2, "digest"
-CERTIFIED, WORSE = "certified", "worse than chance"  # begin what is said of a useful judge, and of a harmful one
+CERTIFICATE = "certificate.json"
+FORMAT = 2
+DIGEST = "digest"
+# begin what is said of a useful judge, and of a harmful one
+CERTIFIED = "certified"
+WORSE = "worse than chance"
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
@@ -48,7 +52,8 @@ def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]
     """The summary of a run with the mean labels that a certificate has of these very scores, and without any others."""
     holds = certificate.get("data") == run.data and not was_changed(certificate)
     labelled = certificate["metrics"] if holds else {}
-    signatures, summary = run.manifest.get("signatures", {}), {}
+    signatures = run.manifest.get("signatures", {})
+    summary = {}
     for metric, row in run.summary.items():
         part = labelled.get(metric) or {}
         summary[metric] = {key: value for key, value in row.items() if key != LABELS}
@@ -70,7 +75,8 @@ def keep_labels(folder: Path, written: Path) -> None:
 
 def standing_lines(path: Path, folder: Path) -> list[str]:
     """What a certificate says of the scores in a results folder, a line for each metric. Raises `ResultsError`."""
-    certificate, run = read_certificate(path), Run(folder)
+    certificate = read_certificate(path)
+    run = Run(folder)
     first = f"certificate {path} of {certificate.get('date')}:"
     by_metric = standing_of(certificate, run)
     return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
@@ -140,7 +146,8 @@ def standing(certificate: Certificate, metric: str, signature: str, data: str, f
         remarks.append("on other data")
     if "versions" in differing:
         remarks.append(f"with {_shown(differing, ['versions'])}")
-    word, reason = part["verdict"]["word"], part["verdict"]["reason"]
+    word = part["verdict"]["word"]
+    reason = part["verdict"]["reason"]
     where = ", ".join(remarks) or "on these rows"
     return f"{CERTIFIED} {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
 
@@ -150,7 +157,8 @@ def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequen
     return ", ".join(parts[:3])
 
 
-FOLDER, NAME = "labels", "labels.json"
+FOLDER = "labels"
+NAME = "labels.json"
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,8 @@ def _by_subject(records: Iterable[Record]) -> dict[tuple[str, str], list[JudgedV
     where the answer names none, the prompt."""
     by_subject: dict[tuple[str, str], list[JudgedVerdict]] = {}
     for verdict in explained(records):
-        kind, parts = verdict.kind, verdict.judgement.parts
+        kind = verdict.kind
+        parts = verdict.judgement.parts
         if kind == "" or (kind is None and (verdict.key not in GRADES or verdict.value is None)):
             continue
         about = as_key(verdict.lines[1]) or ""

@@ -36,7 +36,8 @@ class ComparedMetric:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as one flat JSON object, as a row of a table has them."""
-        figures, difference = self.figures, self.figures.difference
+        figures = self.figures
+        difference = self.figures.difference
         return {
             "run": self.run,
             "metric": figures.metric,
@@ -185,7 +186,8 @@ class Comparison(WithOverview):
         yield from self.sentences()
         for match in self.matches:
             lines, groups = ([line for line in of if line.run == match.run] for of in (self.metrics, self.groups))
-            title, needed = f"{self.runs[0]} → {match.run}", f"rows to show {self.effect:g}"
+            title = f"{self.runs[0]} → {match.run}"
+            needed = f"rows to show {self.effect:g}"
             columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, needed)]
             yield Grid(title, columns, list(map(_cells, lines)), (FIGURES[-1], *TESTS, needed))
             if groups:
@@ -276,7 +278,8 @@ def _cells(line: ComparedMetric) -> list[str]:
 
 
 def _figures(line: ComparedMetric) -> list[str]:
-    figures, difference = line.figures, line.figures.difference
+    figures = line.figures
+    difference = line.figures.difference
     interval = "-" if difference.mean is None else with_interval(difference, 3)
     counts = f"{figures.wins}/{figures.ties}/{figures.losses}" if figures.scale.is_directed else "-"
     return [figures.metric, number(figures.mean_a), number(figures.mean_b), interval, counts]

@@ -75,7 +75,8 @@ def conclude_comparison(
         judged = partial(judged_by, known if differing else known[-1:], useful=useful)
         scores = " by the scores" * any(line.run == side.run.name for line in labels)
         matched = row_match(first, side).matched
-        several, name = len(others) > 1, names[side.run.name]
+        several = len(others) > 1
+        name = names[side.run.name]
         said = conclude_pair(name, figures, matched, effect, judged, bool(differing), scores)
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
@@ -140,7 +141,8 @@ def decisions_of(
             named = run if better else first.run.name
             parts = [f"{names[named]}."]
             if why := next(_lacking(figures, row_match(first, side), bool(better)), ""):
-                parts, named = [f"No run is named: {names[named]} is better, but {why}."], None
+                parts = [f"No run is named: {names[named]} is better, but {why}."]
+                named = None
         if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
             parts.append(f"Not settled: {listed(unsettled)}.")
         against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
@@ -173,7 +175,8 @@ def _lacking(lines: Sequence[MetricComparison], match: RowMatch, is_second: bool
     """Why the better run is not named for want of scores that the other run has; `is_second`: it is not the first."""
     for line in lines:
         absent = line.only_a + match.unmatched_a if is_second else line.only_b + match.unmatched_b
-        both, lead = line.difference.n, abs(line.difference.mean or 0.0) / line.scale.width
+        both = line.difference.n
+        lead = abs(line.difference.mean or 0.0) / line.scale.width
         if absent > MOST_UNSCORED * (both + absent) or (line.verdict == "shown" and absent >= lead * both):
             yield f"it has no score of {line.metric} in {absent:,} of {counted(both + absent, 'row')} of the other run"
 
@@ -277,7 +280,9 @@ def _by(line: MetricComparison) -> str:
 
 def _needed(line: MetricComparison, effect: float) -> str:
     """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
-    needed, clustered, what = line.rows_needed, line.difference.is_clustered, f"{figure(effect)} in {line.metric}"
+    needed = line.rows_needed
+    clustered = line.difference.is_clustered
+    what = f"{figure(effect)} in {line.metric}"
     if needed is None:
         return "; more rows of the same clusters do not help, more clusters do" if clustered else ""
     if needed <= line.difference.n:

@@ -69,7 +69,8 @@ def is_judged(manifest: Mapping[str, Any], metric: str, by: Sequence[str] = ("ju
 
 def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The configuration with the judge that judged: one given in Python is not the one that it names. Any: JSON."""
-    config, model = config_of(manifest), judge_of(manifest)
+    config = config_of(manifest)
+    model = judge_of(manifest)
     return {**config, "judge": {"model": model}} if isinstance(model, str) else config
 
 

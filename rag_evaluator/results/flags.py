@@ -6,13 +6,21 @@ from rag_evaluator.results.overview import Figures, counted
 
 UNASKED = "unasked"
 FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
-COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
-FRAGMENT, CUT = "fragment", "cut"
+COPIED = "copied"
+FOREIGN = "foreign"
+REPEATED = "repeated"
+CONTRADICTORY = "contradictory"
+INCOMPLETE = "incomplete"
+FRAGMENT = "fragment"
+CUT = "cut"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
 LEAST_NEW = {"question": 0.05, "statement": 0.25}  # share of a text's letters in words of the row that no example has
-STEM, ENDING = 4, 6  # letters that two forms of a name share at the beginning, at least; that follow in either, at most
+STEM = 4  # letters that two forms of a name share at the beginning, at least
+ENDING = 6  # that follow in either, at most
 LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
-SHORTEST, SHORTEST_DENSE = 36, 12  # letters, and those in Han, kana and Hangul: a shorter text is not called foreign
+# letters, and those in Han, kana and Hangul: a shorter text is not called foreign
+SHORTEST = 36
+SHORTEST_DENSE = 12
 LEAST_COVERED = 0.5  # share of the n-grams of a divided text that its parts have
 REASONS: Mapping[str, str] = {
     COPIED: "the judge repeats the example of its prompt",
@@ -62,7 +70,8 @@ def without_figure(summary: Mapping[str, Figures]) -> Iterator[str]:
     """Metrics that have no mean although rows were judged, with what the judge did, and what to do."""
     for name, row in summary.items():
         if row["mean"] is None and row["reasons"]:
-            missing, rows = sum(row["reasons"].values()), counted(row["count"], "row")
+            missing = sum(row["reasons"].values())
+            rows = counted(row["count"], "row")
             first, *others = [f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN]
             why = "; ".join([first, *(text.replace(" the judge ", " it ", 1) for text in others)])
             yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(name, row)}"
@@ -89,7 +98,8 @@ def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
     if not shares:
         return
     name = max(shares, key=lambda metric: shares[metric])
-    row, others = summary[name], len(shares) - 1
+    row = summary[name]
+    others = len(shares) - 1
     more = f", and so in {counted(others, 'other metric')}" if others else ""
     flags = ", ".join(f"{flag} {count:,}" for flag, count in row["flags"].items())
     rows = counted(row["count"], "row")

@@ -189,7 +189,9 @@ def tone_of(value: float, low: float, high: float, better: str) -> Tone:
 
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-LINES, LETTERS = 3, 160  # shown of a score at most
+# shown of a score at most
+LINES = 3
+LETTERS = 160
 REASONS = ("reason", "feedback")  # names under which prompts ask for one
 
 
@@ -365,8 +367,10 @@ class JudgedVerdict:
         Args:
             values: of the input, by name.
         """
-        items, name = self.items or (), (self.judgement.metric, self.key)
-        offered, paired = values.get(CHOSEN.get(name, "")), values.get(PAIRED.get(name, ""))
+        items = self.items or ()
+        name = (self.judgement.metric, self.key)
+        offered = values.get(CHOSEN.get(name, ""))
+        paired = values.get(PAIRED.get(name, ""))
         if isinstance(offered, list):
             pairs: list[tuple[Any, Any]] = [
                 (int(number in items), text) for number, text in enumerate(offered, start=1)

@@ -19,7 +19,8 @@ from rag_evaluator.resources import command
 
 def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """Why a summary is of other metrics, or of more or fewer rows, than the manifest names; empty if it is not."""
-    metrics, rows = manifest.get("metrics"), manifest.get("rows")
+    metrics = manifest.get("metrics")
+    rows = manifest.get("rows")
     if metrics and set(metrics) != set(summary):
         return f"it has the metrics {', '.join(summary)}; manifest.json has {', '.join(metrics)}"
     for metric, row in summary.items():

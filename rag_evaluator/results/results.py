@@ -41,7 +41,9 @@ class Results(WithOverview):
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
 
     def overview(self) -> list[Grid | str]:
-        name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
+        name = self.manifest.get("name")
+        rows = counted(len(self.samples), "row")
+        summary = self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self._tally(summary), self.name_of)
         return [*conclusion.lines(), *table]

@@ -181,7 +181,8 @@ def dropped_contexts(scored: Row) -> dict[str, list[int]]:
 def scored_row(scored: Row) -> dict[str, Any]:
     """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
-    row, dropped = {**scored.sample.row, **values}, dropped_contexts(scored)
+    row = {**scored.sample.row, **values}
+    dropped = dropped_contexts(scored)
     return {**row, DROPPED: dropped} if dropped else row
 
 

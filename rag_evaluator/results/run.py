@@ -87,9 +87,11 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
     metric's column holds something else, or no column holds scores.
     """
     dataset = open_dataset(source)
-    samples, scores = list(dataset), dict[str, list[float]]()
+    samples = list(dataset)
+    scores = dict[str, list[float]]()
     for column in dataset.names:
-        known, numbers = canonical(column), [_as_number(sample.row.get(column)) for sample in samples]
+        known = canonical(column)
+        numbers = [_as_number(sample.row.get(column)) for sample in samples]
         holds_numbers = None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
         if column in no_scores or column in INPUT or not (known or holds_numbers):
             continue
@@ -283,7 +285,8 @@ class Run:
     @cached_property
     def _offsets(self) -> "array[int]":
         """Where the line of each row begins in the file of scores."""
-        offsets, place = array("q"), 0
+        offsets = array("q")
+        place = 0
         with self._open(SCORES) as file:
             for line in file:
                 offsets.append(place)

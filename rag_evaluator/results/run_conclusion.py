@@ -51,7 +51,8 @@ LOOK_RULE = (
     "know the language. Rows without both scores, and refusals (an evasive answer, answer_relevancy 0), are left out."
 )
 EQUAL_RULE = f"All scores are equal: said of {MANY} or more scores of a model, where they are not the best score."
-RECALL, FAITHFULNESS = "context_recall", "faithfulness"
+RECALL = "context_recall"
+FAITHFULNESS = "faithfulness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
 LOW = 0.5  # below it a row scores low
@@ -79,7 +80,8 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
         name_of: what a row is called, by its place.
         useful: metrics of which a certificate says that the judge is useful.
     """
-    manifest, summary = rows.manifest, rows.summary
+    manifest = rows.manifest
+    summary = rows.summary
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
         reasons = sum((Counter(row["reasons"]) for row in summary.values()), Counter[str]())
         rows_there = counted(next((row["count"] for row in summary.values()), 0), "row")
@@ -147,7 +149,8 @@ def _constant(rows: Tally) -> Iterator[str]:
     """Metrics by which a model gave each of many rows the same score, and not the best one."""
     equal = []
     for metric, scores in rows.scores.items():
-        known, scale = scores[~np.isnan(scores)], rows.scales[metric]
+        known = scores[~np.isnan(scores)]
+        scale = rows.scales[metric]
         if len(known) < MANY or np.ptp(known) > TIE or not is_judged(rows.manifest, metric):
             continue
         best = scale.high if scale.better == "higher" else scale.low
@@ -162,7 +165,8 @@ def _mean(row: Figures) -> str:
     mean = with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
     if row["scored"] == row["count"] or row.get("bound_low") is None:
         return mean
-    low, high = figure(row["bound_low"]), figure(row["bound_high"])
+    low = figure(row["bound_low"])
+    high = figure(row["bound_high"])
     return f"{mean} ({low} to {high} with the missing scores)"
 
 
@@ -187,7 +191,8 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     if not notable:
         return
     metric = max(notable, key=lambda name: notable[name])
-    row, others = summary[metric], len(notable) - 1
+    row = summary[metric]
+    others = len(notable) - 1
     missing = row["count"] - row["scored"]
     why = f" ({why_of(row['reasons'])})" if row["reasons"] else ""
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""

@@ -42,7 +42,8 @@ class Reporting:
 
 def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
     """What a manifest says; the defaults where it says nothing. Any: JSON."""
-    config, metrics = manifest.get("config", {}), manifest.get("metrics", {})
+    config = manifest.get("config", {})
+    metrics = manifest.get("metrics", {})
     keys = {key: config[key] for key in ("ci_level", "cluster", "group_by") if config.get(key) is not None}
     thresholds = {name: row["threshold"] for name, row in metrics.items() if row.get("threshold") is not None}
     return Reporting(
@@ -116,7 +117,8 @@ def figures(
     reasons = Counter(remark.reason for remark in remarks if remark.reason is not None)
     outcomes = Counter(remark.outcome for remark in remarks if remark.outcome is not None)
     flagged = [remark.flags for remark in remarks if remark.flags]
-    count, scored = len(values), len(values) - reasons.total()
+    count = len(values)
+    scored = len(values) - reasons.total()
     judged = count - sum(number for reason, number in reasons.items() if IN_ROW in reason)
     none = NO_FIGURE if 0 < 2 * scored < judged else {}
     row = {
@@ -168,7 +170,8 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._remarks: dict[str, list[Remark]] = {name: [] for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
-        self._thoughts, self._cut = Counter[str](), Counter[str]()
+        self._thoughts = Counter[str]()
+        self._cut = Counter[str]()
         self._clusters: list[str | None] = []
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
@@ -194,7 +197,8 @@ class Summary:
         return {name: self._of(name) for name in self._values}
 
     def _of(self, name: str) -> dict[str, Any]:
-        by, values = self.reporting, np.array(self._values[name])
+        by = self.reporting
+        values = np.array(self._values[name])
         scale = by.scales.get(name) or scale_seen(values)
 
         def of(places: Sequence[int]) -> dict[str, Any]:

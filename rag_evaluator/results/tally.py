@@ -68,7 +68,8 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str)
         clusters: in which the rows are; a row of none, None, is in one of its own.
         of: the run, ` of results/demo`.
     """
-    texts, apart = array("q"), array("q")
+    texts = array("q")
+    apart = array("q")
     for place, (sample, cluster) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
             text = repr([sample.columns.get(name) for name in REPEATED])

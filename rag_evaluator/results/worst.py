@@ -80,7 +80,8 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
     others = max(len(known) - 1, 1)
     below = np.searchsorted(known, goodness - TIE, side="left")
     until = np.searchsorted(known, goodness + TIE, side="right")
-    better, same = len(known) - until, until - below - 1
+    better = len(known) - until
+    same = until - below - 1
     return np.where(np.isnan(goodness), np.nan, (better + same / 2) / others)
 
 
@@ -156,7 +157,8 @@ def worst_of(rows: Tally, texts_of: Callable[[Sequence[int]], Iterable[Texts]], 
 
 
 def _row_score(rows: Tally, metric: str, place: int) -> RowScore:
-    value, scale = float(rows.scores[metric][place]), rows.scales[metric]
+    value = float(rows.scores[metric][place])
+    scale = rows.scales[metric]
     if math.isnan(value):
         return RowScore(metric, None, scale.better, "plain")
     marked = is_marked(value, scale.better, rows.summary[metric].get(WORST_QUARTER))

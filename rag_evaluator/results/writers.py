@@ -39,7 +39,8 @@ def write_table(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
 
 
 def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
-    summary, count = Summary(heading.metrics, heading.manifest), 0
+    summary = Summary(heading.metrics, heading.manifest)
+    count = 0
     with (
         (folder / SCORES).open("wb") as scores,
         (folder / "scores.csv").open("w", encoding="utf-8", newline="") as table,

@@ -16,8 +16,13 @@ XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
 XLSX_ROWS = 1_048_575  # without the heading
 CUT = " … [cut: see scores.jsonl]"
-GENERAL, SCORE, SHARE = "General", "0.00", "0 %"  # formats of numbers
-NARROWEST, WIDEST = 6, 60  # columns, in characters
+# formats of numbers
+GENERAL = "General"
+SCORE = "0.00"
+SHARE = "0 %"
+# columns, in characters
+NARROWEST = 6
+WIDEST = 60
 LINES = 3  # shown of a long text
 LINE = 15  # height in points
 NUMBER = 12  # characters that a number without format takes at most
@@ -52,7 +57,10 @@ class Sheet:
         other: str = GENERAL,
         lines: int = 1,
     ) -> None:
-        self.worksheet, self.formats, self.columns, self.row = worksheet, formats, columns, -1
+        self.worksheet = worksheet
+        self.formats = formats
+        self.columns = columns
+        self.row = -1
         self.text = formats["wrapped" if lines > 1 else "text"]
         self.numbers = [formats[numbers.get(column, other)] for column in columns]
         self.widths = [NARROWEST] * len(columns)
@@ -70,9 +78,11 @@ class Sheet:
                     self._write(position, _fitting(cell), bold)
 
     def _write(self, position: int, cell: Any, bold: bool) -> None:
-        shown, style = min(len(str(cell)), NUMBER), self.formats[GENERAL]
+        shown = min(len(str(cell)), NUMBER)
+        style = self.formats[GENERAL]
         if isinstance(cell, str):
-            shown, style = len(cell), self.formats["heading"] if bold else self.text
+            shown = len(cell)
+            style = self.formats["heading"] if bold else self.text
         elif isinstance(cell, float):
             style = self.numbers[position]
         self.widths[position] = max(self.widths[position], shown)
@@ -151,7 +161,8 @@ def run_workbook(
 
     book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
-    worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
+    worksheets = {name: new_worksheet(book, name) for name in names}
+    formats = formats_of(book)
     scores = Sheet(worksheets[SCORES], formats, heading.columns, dict.fromkeys(heading.metrics, SCORE), lines=LINES)
     is_repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
     columns = [column for column in COLUMNS if is_repeated or column != "repeat"]
@@ -195,7 +206,8 @@ def _verdict_rows(judgement: Judgement) -> list[Cells]:
     rows = []
     for verdict in judgement.verdicts():
         lines = verdict.about if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
-        statement, reason = "\n".join(lines) or None, "\n".join(verdict.reasons) or None
+        statement = "\n".join(lines) or None
+        reason = "\n".join(verdict.reasons) or None
         if verdict.items is None or statement:
             rows.append({"key": verdict.key, "value": verdict.value, "statement": statement, "reason": reason})
     return rows or [{"key": ", ".join(judgement.response)}]

@@ -52,7 +52,11 @@ class Line:
 FORMAT = 2
 MAIN_TASK = "evaluate"
 MAIN_STAGE = "scores"
-PARTS, SCORES, ANSWERS, WORKERS, TMP = "parts", "scores", "answers", "workers", "tmp"
+PARTS = "parts"
+SCORES = "scores"
+ANSWERS = "answers"
+WORKERS = "workers"
+TMP = "tmp"
 FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 
@@ -115,15 +119,19 @@ class Journal:
     """
 
     def __init__(self, results: Path, place: Path | None = None) -> None:
-        self.results, place = results, place or place_of(results, MAIN_TASK, MAIN_STAGE)
+        self.results = results
+        place = place or place_of(results, MAIN_TASK, MAIN_STAGE)
         manifest = read_manifest(place)
         if manifest is None:
             raise ResultsError(f"{results}: no run has begun here: there is no {place.name}/manifest.json.")
         self._take(manifest)
 
     def _take(self, manifest: Manifest) -> None:
-        self.manifest, self.digest = manifest, manifest.plan.digest
-        self.plan, self.about, self.generation = manifest.plan, manifest.about, manifest.generation
+        self.manifest = manifest
+        self.digest = manifest.plan.digest
+        self.plan = manifest.plan
+        self.about = manifest.about
+        self.generation = manifest.generation
         self.place = place_of(self.results, self.plan.task, self.plan.stage)
         self.folder = generation_folder(self.place, self.generation)
 
@@ -157,7 +165,8 @@ class Journal:
 
         Raises `ResultsError`, with its name, if it is damaged or belongs to another run.
         """
-        path, mend = self.part_path(chunk), "Remove it, and the same command makes it again."
+        path = self.part_path(chunk)
+        mend = "Remove it, and the same command makes it again."
         try:
             *lines, last = path.read_bytes().splitlines(keepends=True)
             footer = read_checked(last)

@@ -11,7 +11,8 @@ from pathlib import Path
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.resources import packaged
 
-LAUNCHER, LOGS = "launcher.sh", "slurm"
+LAUNCHER = "launcher.sh"
+LOGS = "slurm"
 PROJECT = packaged(LAUNCHER).parent
 
 
@@ -41,7 +42,8 @@ def sbatch_call(
     """
     launcher = _find_launcher(launcher, config)
     sets = [part for override in overrides for part in ("--set", override)]
-    output, array = f"--output={results / LOGS}/%x-%A_%a.log", f"--array=0-{workers - 1}"
+    output = f"--output={results / LOGS}/%x-%A_%a.log"
+    array = f"--array=0-{workers - 1}"
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     environment |= {name: os.environ[name] for name in environment if name in os.environ}
     call = ["sbatch", "--parsable", output, array, *sbatch, str(launcher), task, str(config.resolve()), *sets]

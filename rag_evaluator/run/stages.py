@@ -65,7 +65,10 @@ class Cells:
     """
 
     def __init__(self, journal: WorkerJournal, stage: Stage, worker: Worker, progress: Progress) -> None:
-        self.journal, self.stage, self.worker, self.progress = journal, stage, worker, progress
+        self.journal = journal
+        self.stage = stage
+        self.worker = worker
+        self.progress = progress
         self.plan = journal.plan
         self._open: dict[int, Chunk] = {}
         self._done = 0

@@ -189,7 +189,8 @@ def read_status(results: Path) -> list[Status]:
 
 
 def _status(journal: Journal) -> Status:
-    plan, published = journal.plan, journal.published()
+    plan = journal.plan
+    published = journal.published()
     workers = {process: WorkerStatus(process, note, note.at) for process, note in journal.notes().items()}
     for chunk in published:
         footer = journal.read_footer(chunk)
@@ -203,7 +204,8 @@ def _status(journal: Journal) -> Status:
         if not number.isdigit() or int(number) in published:
             continue
         with suppress(FileNotFoundError):  # its chunk has just been published
-            lines, written = path.read_bytes().count(b"\n"), path.stat().st_mtime
+            lines = path.read_bytes().count(b"\n")
+            written = path.stat().st_mtime
             unfinished[int(number)] = min(unfinished.get(int(number), 0) + lines, plan.cells_of(int(number)))
             if process in workers:
                 workers[process].made += lines

@@ -96,8 +96,10 @@ class Table:
                 f"{journal.results}: {len(missing)} of {journal.plan.chunks} chunks are missing ({units}). The command "
                 "that began the run makes them."
             )
-        self.journal, self.stage = journal, stage
-        self.plan, self.about = journal.plan, journal.about
+        self.journal = journal
+        self.stage = stage
+        self.plan = journal.plan
+        self.about = journal.about
 
     @property
     def engines(self) -> Sequence[Mapping[str, Any]]:
@@ -113,7 +115,8 @@ class Table:
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:
         """Each unit in order, with the records of its columns, one for each repetition."""
         for chunk in range(self.plan.chunks):
-            lines, expected = self.journal.read_part(chunk), self.plan.cells_of(chunk)
+            lines = self.journal.read_part(chunk)
+            expected = self.plan.cells_of(chunk)
             if len(lines) != expected:
                 raise self._wrong(chunk, f"{len(lines)} records, expected {expected}")
             cells = zip(self.stage.cells(self.plan, chunk), lines, strict=True)
@@ -137,7 +140,8 @@ class Table:
         return line.record
 
     def _wrong(self, chunk: int, what: str) -> ResultsError:
-        path, noun = self.journal.part_path(chunk), self.plan.unit_noun
+        path = self.journal.part_path(chunk)
+        noun = self.plan.unit_noun
         return ResultsError(
             f"{path}: does not hold its {noun}: {what}. Remove it, and the same command makes it again."
         )

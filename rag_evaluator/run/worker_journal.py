@@ -77,7 +77,8 @@ class WorkerJournal(Journal):
     def __init__(self, results: Path, stage: Stage, process: str, start: Start = "continue") -> None:
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
-        self.results, self.process = results, process
+        self.results = results
+        self.process = process
         self._take(Manifest(stage.plan, stage.about, 0))
         self._appenders: dict[int, Appender] = {}
         self._note = WorkerNote("", now(), now())
@@ -141,7 +142,8 @@ class WorkerJournal(Journal):
         """Publish a finished chunk; False if somebody else was first. Raises `ResultsError` (a full disk)."""
         with writing(self.folder):
             self._check_ours()
-            body, units = b"".join(lines), self.plan.units_of(chunk)
+            body = b"".join(lines)
+            units = self.plan.units_of(chunk)
             footer = {
                 "chunk": chunk,
                 "plan": self.digest,
@@ -204,7 +206,8 @@ class WorkerJournal(Journal):
         One that only has more rows is in force at once, as nothing is lost. Several workers may begin it at the same
         time: each brings the same records, and writes the same manifest.
         """
-        old, grows = copy(self), self._grows(stage.plan, start)
+        old = copy(self)
+        grows = self._grows(stage.plan, start)
         generation = self.generation if grows else max([self.generation, *generations(self.place)])
         self._take(Manifest(stage.plan, stage.about, generation + 1))
         self.pending = not grows
@@ -258,7 +261,8 @@ class WorkerJournal(Journal):
     def _bring_into_force(self) -> None:
         sync_folder(self.folder / SCORES)
         self._replace(self.place / "manifest.json", self.manifest.to_json())
-        self.pending, self._known = False, (self.digest, self.generation)
+        self.pending = False
+        self._known = (self.digest, self.generation)
         for generation in generations(self.place):
             if generation != self.generation:
                 shutil.rmtree(generation_folder(self.place, generation), ignore_errors=True)  # somebody may write still

@@ -107,9 +107,11 @@ def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
 
     Not `SLURM_NTASKS`: outside of srun it tells how many tasks there could be.
     """
-    number, count = 0, 1
+    number = 0
+    count = 1
     if "SLURM_PROCID" in environment and "SLURM_STEP_NUM_TASKS" in environment:
-        number, count = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
+        number = _number(environment, "SLURM_PROCID")
+        count = _number(environment, "SLURM_STEP_NUM_TASKS")
     if "SLURM_ARRAY_TASK_ID" in environment:
         elements = _number(environment, "SLURM_ARRAY_TASK_COUNT", 1)
         step = _number(environment, "SLURM_ARRAY_TASK_STEP", 1) or 1
@@ -154,7 +156,8 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
             one GPU that was chosen for it stays.
     """
     tasks = re.match(r"\d+", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    local, size = _number(environment, "SLURM_LOCALID", 0), int(tasks[0]) if tasks else 1
+    local = _number(environment, "SLURM_LOCALID", 0)
+    size = int(tasks[0]) if tasks else 1
     if DEVICES in environment:
         devices = [device for device in environment[DEVICES].split(",") if device]
     else:

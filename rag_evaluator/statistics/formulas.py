@@ -168,11 +168,13 @@ def unseen_root(shares: Array, gains: Array) -> Array:
         gains: of the units, from -1 to 1. *Shape:* (..., units).
     """
     number = effective_units(shares)
-    low, high = np.zeros_like(number), np.ones_like(number)
+    low = np.zeros_like(number)
+    high = np.ones_like(number)
     for _ in range(STEPS):
         middle = (low + high) / 2
         slope = number * np.sum(shares * gains / (1 + middle[..., None] * gains), axis=-1) - UNSEEN / (1 - middle)
-        low, high = np.where(slope > 0, middle, low), np.where(slope > 0, high, middle)
+        low = np.where(slope > 0, middle, low)
+        high = np.where(slope > 0, high, middle)
     ratio = number * np.sum(shares * np.log1p(low[..., None] * gains), axis=-1) + UNSEEN * np.log1p(-low)
     return np.asarray(np.sqrt(2 * np.maximum(ratio, 0.0)))
 
@@ -199,7 +201,8 @@ def two_parts(units: Units, scale: Scale, level: float) -> tuple[Array, Array]:
     mean = moments(units.shares, units.values)[0]
 
     def first_part(of_rest: Array) -> tuple[Array, Array]:
-        low, high = np.minimum(atoms.min(), of_rest), np.maximum(atoms.max(), of_rest)
+        low = np.minimum(atoms.min(), of_rest)
+        high = np.maximum(atoms.max(), of_rest)
         width = np.where(high > low, high - low, 1.0)
         inside = (piled + apart * of_rest[..., None] - low[..., None]) / width[..., None]
         ends = wilson(units.shares, np.clip(inside, 0.0, 1.0), level, corrected=False)
@@ -267,7 +270,8 @@ def wilson_of_counts(count: Array, number: Array, level: float) -> tuple[Array, 
     `proportion_confint(count, number, 1 - level, "wilson")`, which takes a second to load."""
     from scipy.special import ndtri
 
-    share, squared = count / number, ndtri((1 - level) / 2) ** 2
+    share = count / number
+    squared = ndtri((1 - level) / 2) ** 2
     scale = 1 + squared / number
     center = (share + squared / (2 * number)) / scale
     spread = share * (1.0 - share) / number + squared / (4.0 * number**2)
@@ -337,7 +341,8 @@ def _pseudo_weight(units: Units, scale: Scale) -> Array:
 def _most_common(shares: Array, values: Array) -> Array:
     """The share of the units that have the most common value; values that differ by `TIE` from the next are equal."""
     order = np.argsort(values, axis=-1, kind="stable")
-    values, shares = np.take_along_axis(values, order, axis=-1), np.take_along_axis(shares, order, axis=-1)
+    values = np.take_along_axis(values, order, axis=-1)
+    shares = np.take_along_axis(shares, order, axis=-1)
     until = np.cumsum(shares, axis=-1)
     starts = np.diff(values, axis=-1, prepend=-np.inf) > TIE
     before = np.maximum.accumulate(np.where(starts, until - shares, 0.0), axis=-1)

@@ -113,7 +113,8 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
     if not len(numbers) == len(masses) == len(members):
         raise ValueError(f"{len(numbers)} values, {len(members)} clusters and {len(masses)} weights do not match")
     places = [place for place in np.lexsort((masses, numbers)) if masses[place] > 0 and not np.isnan(numbers[place])]
-    numbers, masses = numbers[places], masses[places]
+    numbers = numbers[places]
+    masses = masses[places]
     weighted = len(places) > 0 and bool(np.ptp(masses) > 0)
     groups: dict[int, list[int]] = {}
     for place, member in enumerate(members[places].tolist()):
@@ -127,8 +128,10 @@ def has_one_unit(shares: Array) -> bool:
     return 1 / math.fsum(shares**2) < LEAST_UNITS
 
 
-NO_SCORE, ONE_SCORE = "none: no scores", "range: one score"
-ONE_CLUSTER, ONE_WEIGHT = "range: one cluster", "range: one has nearly all the weight"
+NO_SCORE = "none: no scores"
+ONE_SCORE = "range: one score"
+ONE_CLUSTER = "range: one cluster"
+ONE_WEIGHT = "range: one has nearly all the weight"
 STUDENT = "student-t"
 TIED = (
     "Student's t, which made the interval, may make it too narrow where scores pile up; for a metric of your own set "
@@ -170,7 +173,8 @@ def mean_interval(
     """
     clipped = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
     rows = make_rows(clipped, clusters, weights)
-    units, method = rows.units(mean_points(scale)), "two-part-wilson-t" if scale.atoms else "wilson-effective-n"
+    units = rows.units(mean_points(scale))
+    method = "two-part-wilson-t" if scale.atoms else "wilson-effective-n"
     return _estimate(rows, units, scale, (scale.low, scale.high), level, mean_bounds, method)
 
 
@@ -189,7 +193,8 @@ def difference_interval(
     `mean_interval`.
     """
     rows = _difference_rows(differences, scale, clusters, weights)
-    units, ends = rows.units(OF_DIFFERENCE), (-scale.width, scale.width)
+    units = rows.units(OF_DIFFERENCE)
+    ends = (-scale.width, scale.width)
     return _estimate(rows, units, scale, ends, level, difference_bounds, "student-t-pseudo-pairs")
 
 
@@ -327,7 +332,8 @@ def rerun_noise(scores: Sequence[Sequence[float | None]]) -> RerunNoise:
     """
     known = ([score for score in row if score is not None and not math.isnan(score)] for row in scores)
     rows = [row for row in known if row]
-    means, counts = [math.fsum(row) / len(row) for row in rows], [len(row) for row in rows]
+    means = [math.fsum(row) / len(row) for row in rows]
+    counts = [len(row) for row in rows]
     total = sum(counts)
     if total == len(rows):
         return RerunNoise(None, None, None)

@@ -112,11 +112,15 @@ def make_labelled_rows(
     folds = np.full(len(judged), -1)
     folds[labelled] = dealt(np.unique(keys[labelled], return_inverse=True)[1], groups[labelled])
     order = np.lexsort((folds, chances, np.where(labelled, people, np.inf), judged, groups))
-    judged, people, labelled, chances = judged[order], people[order], labelled[order], chances[order]
+    judged = judged[order]
+    people = people[order]
+    labelled = labelled[order]
+    chances = chances[order]
     scored = ~np.isnan(judged)
     groups_with_missing = np.where(scored, groups[order], groups.max(initial=0) + 1)
     stratum = np.asarray(np.unique(groups_with_missing, return_inverse=True)[1], dtype=np.int64)
-    sizes, counts = np.bincount(stratum), np.bincount(stratum, weights=labelled)
+    sizes = np.bincount(stratum)
+    counts = np.bincount(stratum, weights=labelled)
     expected = np.bincount(stratum, weights=chances)
     probabilities = np.minimum(chances * (counts / expected)[stratum], 1.0)
     weights = np.where(labelled, 1 / chances, 0.0)

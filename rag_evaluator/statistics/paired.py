@@ -22,14 +22,16 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     `multipletests` of statsmodels gives the same numbers, but collects garbage at each call: half a second here.
     """
     order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    adjusted, least = list(p_values), 0.0
+    adjusted = list(p_values)
+    least = 0.0
     for rank, (p, place) in enumerate(order):
         least = max(least, min(1.0, p * (len(order) - rank)))
         adjusted[place] = least
     return adjusted
 
 
-ALPHA, POWER = 0.05, 0.8
+ALPHA = 0.05
+POWER = 0.8
 
 
 def is_shown(p_holm: float | None) -> bool:
@@ -99,8 +101,10 @@ def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
     from scipy.special import ndtri
 
     mean -= ndtri(POWER) * std / math.sqrt(n)
-    low, high = max(mean - std, -1.0), mean + std
-    product, middle = low * high, (low + high) / 2
+    low = max(mean - std, -1.0)
+    high = mean + std
+    product = low * high
+    middle = (low + high) / 2
     slope = n * middle - UNSEEN
     if slope <= 0:
         return False
@@ -114,7 +118,8 @@ def _power(size: float, n: int) -> float:
     """The power of the two-sided t test of a mean of n differences; `size`: the true mean over their deviation."""
     from scipy.special import nctdtr, stdtrit
 
-    limit, shift = stdtrit(n - 1, 1 - ALPHA / 2), size * math.sqrt(n)
+    limit = stdtrit(n - 1, 1 - ALPHA / 2)
+    shift = size * math.sqrt(n)
     return float(1 - nctdtr(n - 1, shift, limit) + nctdtr(n - 1, shift, -limit))
 
 
@@ -185,7 +190,8 @@ class MetricComparison:
     def is_within_margin(self) -> bool:
         """Whether both ends of the 95 % interval are inside the margin."""
         decisive = self.decisive or self.difference
-        low, high = decisive.ci_low, decisive.ci_high
+        low = decisive.ci_low
+        high = decisive.ci_high
         if self.margin is None or low is None or high is None:
             return False
         return -self.margin < low and high < self.margin
@@ -225,7 +231,9 @@ def _compared(
     pair: Paired, clusters: Sequence[str | None] | None, weights: Floats | None, effect: float, level: float
 ) -> MetricComparison:
     """A pair with its own p-value; the arguments are those of `compare_scores`."""
-    a, b, differences = pair.a, pair.b, pair.b - pair.a
+    a = pair.a
+    b = pair.b
+    differences = pair.b - pair.a
     difference = difference_interval(differences, pair.scale, level, clusters, weights)
     p, units, squares = difference_test(differences, pair.scale, clusters, weights)
     both = ~np.isnan(differences)

@@ -136,7 +136,8 @@ def interval_p_value(estimate_at: Callable[[float], LabelMean]) -> float | None:
     Returns:
         None where there is no interval.
     """
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         estimate = estimate_at(1 - middle)
@@ -152,7 +153,8 @@ def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) ->
 
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
-    labelled, unscored = int(sample.labelled.sum()), int((~sample.scored).sum())
+    labelled = int(sample.labelled.sum())
+    unscored = int((~sample.scored).sum())
     empty = LabelMean(
         len(sample.scores), labelled, sample.blank, unscored, ci_level=level, ci_method=METHOD, **dict.fromkeys(FIGURES)
     )
@@ -161,7 +163,8 @@ def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) ->
     slopes, lacking = _slopes(sample)
     corrected = sample.labels - slopes * (sample.scores - _means(sample))
     residual, of_draw, drawn_from = _residuals(sample, corrected, scale, most)
-    shares, labels = sample.shares[sample.labelled], sample.labels[sample.labelled]
+    shares = sample.shares[sample.labelled]
+    labels = sample.labels[sample.labelled]
     middle, variance = _spread(shares, labels, scale)
     mean = float(np.sum(shares * labels))
     estimate = min(max(float(np.sum(sample.shares * corrected)), scale.low), scale.high)
@@ -182,9 +185,12 @@ def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) ->
 
 def _slopes(sample: LabelledRows) -> tuple[Array, int]:
     """For every labelled row the slope of the other folds, 0 elsewhere; and in how many folds these are too few."""
-    unlabelled, slopes, lacking = _unlabelled(sample), np.zeros(len(sample.scores)), 0
+    unlabelled = _unlabelled(sample)
+    slopes = np.zeros(len(sample.scores))
+    lacking = 0
     rows = np.flatnonzero(sample.labelled)
-    folds, weights = sample.folds[rows], _design(sample)[rows]
+    folds = sample.folds[rows]
+    weights = _design(sample)[rows]
     for fold in np.unique(folds) if unlabelled else ():
         rest = rows[folds != fold]
         if _rarer(sample, rest) < LEAST_RARER:
@@ -254,9 +260,11 @@ def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float
     Args:
         corrected: the labels as the scores correct them.
     """
-    has_label, residuals = sample.labelled, corrected - sample.label_means(corrected)
+    has_label = sample.labelled
+    residuals = corrected - sample.label_means(corrected)
     predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
-    residuals, shares = residuals[has_label], sample.shares[has_label]
+    residuals = residuals[has_label]
+    shares = sample.shares[has_label]
     units = float(effective_units(shares)) + 2
     ends = np.clip([scale.low - predicted.max(), scale.high - predicted.min()], -most, most)
     mean = float(ends.sum()) / units
@@ -298,8 +306,10 @@ def with_clusters(
 
     if clusters is None or estimate.label_mean is None or estimate.ci_low is None or estimate.ci_high is None:
         return estimate
-    has_label, members = ~np.isnan(labels), cluster_numbers(clusters, len(labels))
-    count, units = int(has_label.sum()), len(np.unique(members[has_label]))
+    has_label = ~np.isnan(labels)
+    members = cluster_numbers(clusters, len(labels))
+    count = int(has_label.sum())
+    units = len(np.unique(members[has_label]))
     if units == len(labels[has_label]) and len(np.unique(members)) == len(members):
         return estimate
     if units < 2:
@@ -332,7 +342,8 @@ def design_effect(values: Array, weights: Array, members: NDArray[np.int64]) -> 
     if units < 2 or not np.any(weights > 0):
         return 1.0
     residuals = weights * (values - np.average(values, weights=weights))
-    rows, sums = float(np.sum(residuals**2)), np.bincount(groups, weights=residuals)
+    rows = float(np.sum(residuals**2))
+    sums = np.bincount(groups, weights=residuals)
     if rows <= 1e-15:
         return max(1.0, len(values) / units)  # labels that all agree say nothing of how much rows depend on each other
     return max(1.0, float(np.sum(sums**2)) / rows * units / (units - 1) * (len(values) - 1) / len(values))

@@ -49,7 +49,10 @@ class Evaluation(Stage):
         load: "Callable[[], Scorer] | None" = None,
     ) -> None:
         self.units: CheckedRows = rows
-        self.metrics, self.plan, self.about, self._load = metrics, plan, about, load
+        self.metrics = metrics
+        self.plan = plan
+        self.about = about
+        self._load = load
         self.files = (*FILES, REPORT) if report else FILES
 
     def digest(self, unit: Sample, column: str) -> str:
@@ -102,7 +105,8 @@ class ScoredTable:
     """The finished cells of an evaluation as the writers take them: row by row, none kept."""
 
     def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
-        self.table, self.rows = table, stage.units
+        self.table = table
+        self.rows = stage.units
         self.metrics = list(table.plan.columns)
         about = reported_as(table.about, table.about.get("config", {}), stage.about)
         self.manifest = with_engines(about, table.engines)
@@ -167,7 +171,8 @@ def with_engines(about: Mapping[str, Any], engines: Iterable[Mapping[str, Any]])
 
 def results_of(table: Table | MadeInMemory, stage: Evaluation) -> Results:
     """The results of a finished run; judgements that are on disk stay there until they are asked for."""
-    rows, on_disk = ScoredTable(table, stage), isinstance(table, Table)
+    rows = ScoredTable(table, stage)
+    on_disk = isinstance(table, Table)
     scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}
     for row in rows:
         for name, score in row.scores.items():
@@ -179,7 +184,8 @@ def results_of(table: Table | MadeInMemory, stage: Evaluation) -> Results:
 def to_record(score: Score) -> Record:
     """A score as a journal keeps it."""
     details = score.to_json()
-    value, reason = details.pop("value"), details.pop("reason")
+    value = details.pop("value")
+    reason = details.pop("reason")
     return Record(value, reason, score.missing and not score.lasting, details)
 
 

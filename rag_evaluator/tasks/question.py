@@ -36,7 +36,8 @@ from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.manifest import describe
 
 NEEDED = ("user_input", "retrieved_contexts")
-NO_QUESTION, NO_CONTEXTS = "there is no question", "there is no context"
+NO_QUESTION = "there is no question"
+NO_CONTEXTS = "there is no context"
 
 
 def read_rows(config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
@@ -161,7 +162,10 @@ class QuestionStage(Stage):
     """
 
     def __init__(self, units: Sequence[Any], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
-        self.units, self.plan, self.about, self.asking = units, plan, about, asking
+        self.units = units
+        self.plan = plan
+        self.about = about
+        self.asking = asking
         self.asked = 0
 
     def check(self, column: str, value: Any) -> None:
@@ -172,7 +176,8 @@ class QuestionStage(Stage):
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
-        kept, source = None if answers is None else answers(), self.asking.judge
+        kept = None if answers is None else answers()
+        source = self.asking.judge
         judge = CachedJudge(source.load(), source.signature, kept)
         try:
             make = self.make(judge)
@@ -210,7 +215,8 @@ class ContextStage(QuestionStage):
             return
         assert asking is not None
         data = digest_of(units_of(self.chosen(rows.whole)))
-        size, signature = asking.config.chunk_size, asking.signature(signed)
+        size = asking.config.chunk_size
+        signature = asking.signature(signed)
         plan = plan_of(self.task, self.stage, units, self.column, signature, size, data, rows.part)
         super().__init__(units, plan, asking.about(self.task, len(units), rows.part), asking)
 
@@ -254,7 +260,8 @@ def asked_by_lists(
     config: Settings,
 ) -> tuple[CheckedRows, TaskJudge]:
     """The rows of questions and contexts in hand, and whom a task asks about them. Raises `RagEvaluatorError`."""
-    rows, settings = check_lists(question_list, contexts_list), settings_of(config, language)
+    rows = check_lists(question_list, contexts_list)
+    settings = settings_of(config, language)
     warn_of_language(rows, settings)
     source = judge_source(judge, settings)
     return rows, TaskJudge(task, settings.model_copy(update={"dataset": None}), source)

@@ -21,7 +21,8 @@ from rag_evaluator.statistics.paired import is_shown
 from rag_evaluator.tasks.references import ROWS
 
 MEASURE = "nDCG@10"  # by which two orders are compared
-SHARES, CORRELATIONS = Scale(0.0, 1.0), Scale(-1.0, 1.0)
+SHARES = Scale(0.0, 1.0)
+CORRELATIONS = Scale(-1.0, 1.0)
 CHANCE = 0.5  # agreement below it: most pairs were decided by their place
 SORT_RULES = (
     f"better, worse: p of the paired difference of {MEASURE} by the column `relevance`, made as in compare, is at most "
@@ -39,9 +40,11 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
         config: as the manifest has it. Any: JSON.
         words: the configuration and the keys of the command; empty where it was called from Python.
     """
-    questions, level = list(rankings), config.get("ci_level") or 0.95
+    questions = list(rankings)
+    level = config.get("ci_level") or 0.95
     ordered = [fields for fields in questions if fields["sorted"] is not None]
-    judge, failed = the_judge(config), [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
+    judge = the_judge(config)
+    failed = [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
     sentences = list(_orders(ordered, judge, level))
     judged = [fields["good"] for fields in ordered if fields["good"] is not None]
     if none := sum(not good for good in judged):

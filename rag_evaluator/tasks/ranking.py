@@ -79,7 +79,8 @@ async def insertion(items: Sequence[int], prefer: Prefer) -> list[int]:
     """Binary insertion, one comparison after the other: about n log2(n) - 1.3 n of them."""
     order = list(items[:1])
     for new in items[1:]:
-        low, high = 0, len(order) - 1
+        low = 0
+        high = len(order) - 1
         while low <= high:
             middle = (low + high) // 2
             if await _better(prefer, new, order[middle]):
@@ -109,7 +110,9 @@ async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[i
         return first + second
     longer, shorter = (first, second) if len(first) >= len(second) else (second, first)
     middle = len(longer) // 2
-    item, low, high = longer[middle], 0, len(shorter)
+    item = longer[middle]
+    low = 0
+    high = len(shorter)
     while low < high:
         place = (low + high) // 2
         if await _better(prefer, item, shorter[place]):

@@ -96,7 +96,8 @@ def _split(texts: Sequence[str], count: int) -> list[list[str]]:
     return [list(texts[start:end]) for start, end in itertools.pairwise(bounds)]
 
 
-SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
+SUPPORTS = SupportOutput(verdict=1)
+SUPPORTS_NOT = SupportOutput(verdict=0)
 ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
 UNANSWERABLE = "the judge finds the answer in no context"
@@ -148,10 +149,13 @@ class Generator:
         question: str,
         contexts: Sequence[str],
     ) -> None:
-        self.judge, self.options, self.window = judge, options, Window(judge)
+        self.judge = judge
+        self.options = options
+        self.window = Window(judge)
         names = ("answer_prompt", "reduce_prompt", "support_prompt")
         self.answer_prompt, self.reduce_prompt, self.support_prompt = (prompts["generate", name] for name in names)
-        self.question, self.contexts = question, list(contexts)
+        self.question = question
+        self.contexts = list(contexts)
         self.failed: dict[str, int] = {}
         self.parts = self.unjoined = 0
 
@@ -268,8 +272,11 @@ class Generator:
         return self.window.tokens(text) + ITEM_TOKENS
 
 
-TASK, COLUMN = "generate", "reference"
-ROWS, MANIFEST, ANSWERS = "dataset_with_reference.jsonl", "generate_manifest.json", "gt"
+TASK = "generate"
+COLUMN = "reference"
+ROWS = "dataset_with_reference.jsonl"
+MANIFEST = "generate_manifest.json"
+ANSWERS = "gt"
 
 
 class Generate(ContextStage):
@@ -282,7 +289,9 @@ class Generate(ContextStage):
         asking, journal: see `ContextStage`.
     """
 
-    task, stage, column = TASK, "references", COLUMN
+    task = TASK
+    stage = "references"
+    column = COLUMN
 
     def __init__(
         self,
@@ -292,7 +301,9 @@ class Generate(ContextStage):
         asking: TaskJudge | None = None,
         journal: Journal | None = None,
     ) -> None:
-        self.rows, self.settings, self.answers = rows, settings, folder / ANSWERS
+        self.rows = rows
+        self.settings = settings
+        self.answers = folder / ANSWERS
         signed = settings.model_copy(update={"replace": False})  # it says which rows, not how
         super().__init__(rows, signed, asking, journal)
         self.files = (MANIFEST,) if rows.source is None else (ROWS, MANIFEST)

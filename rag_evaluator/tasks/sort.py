@@ -38,8 +38,10 @@ from rag_evaluator.tasks.question import (
 )
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures, share_of
 
-HOLDS_ANSWER, HOLDS_NONE = FilterOutput(verdict=1), FilterOutput(verdict=0)
-FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
+HOLDS_ANSWER = FilterOutput(verdict=1)
+HOLDS_NONE = FilterOutput(verdict=0)
+FIRST = CompareOutput(choice=1)
+SECOND = CompareOutput(choice=2)
 NO_GOOD = "the judge finds the answer in no context"
 ONE_ITEM = "one context has no order"
 NO_FILTER = "the contexts were not judged one by one (fast: false)"
@@ -81,9 +83,13 @@ class Sorter:
         question: str,
         contexts: Sequence[str],
     ) -> None:
-        self.judge, self.options, self.window = judge, options, Window(judge)
-        self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
-        self.question, self.contexts = question, list(contexts)
+        self.judge = judge
+        self.options = options
+        self.window = Window(judge)
+        self.filter_prompt = prompts["sort", "filter_prompt"]
+        self.compare_prompt = prompts["sort", "compare_prompt"]
+        self.question = question
+        self.contexts = list(contexts)
         self.filled = [index for index, text in enumerate(contexts) if not is_blank(text)]
         self.pieces: dict[int, list[str]] = {}
         self.shown: dict[int, int] = {}
@@ -164,7 +170,8 @@ class Sorter:
 
     def fields(self) -> dict[str, Any]:
         """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
-        options, pairs = self.options, len(self.shares)
+        options = self.options
+        pairs = len(self.shares)
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)
         k = agreement.pop("k")
@@ -268,8 +275,11 @@ def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
     return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))
 
 
-TASK, COLUMN = "sort", "order"
-ORDERS, SUMMARY, MANIFEST = "sorted_indices.json", "sort_summary.json", "sort_manifest.json"
+TASK = "sort"
+COLUMN = "order"
+ORDERS = "sorted_indices.json"
+SUMMARY = "sort_summary.json"
+MANIFEST = "sort_manifest.json"
 
 
 class Sort(ContextStage):
@@ -283,7 +293,9 @@ class Sort(ContextStage):
     Raises `DatasetError` for a column `relevance` that does not fit.
     """
 
-    task, stage, column = TASK, "orders", COLUMN
+    task = TASK
+    stage = "orders"
+    column = COLUMN
     files = (ORDERS, SUMMARY, MANIFEST)
 
     def __init__(

@@ -34,7 +34,8 @@ class Sentence:
 
 
 LONGEST_PHRASE = 300  # characters; a longer sentence is no greeting
-LABEL_WORDS, LABEL_LETTERS = 3, 8  # the longest label; letters in languages without spaces
+LABEL_WORDS = 3  # the longest label
+LABEL_LETTERS = 8  # letters in languages without spaces
 
 LINE = re.compile(
     r"\s*(?:>\s*)*(?:(?P<heading>#{1,6})\s+|(?:[-*+•‣▪–—]|[①-⑳]|(?P<number>\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?)?"

@@ -58,7 +58,8 @@ class Evidence:
         language: Language,
         each: bool = False,
     ) -> None:
-        self._count, self._each = count, each
+        self._count = count
+        self._each = each
         texts = [(place, text) for place, context in enumerate(contexts) for text in sentences(context, language)]
         self._parts = self._counted([(place, text) for place, text in texts if text.strip()])
         self._cut: dict[Limit, list[EvidencePiece]] = {}
@@ -87,9 +88,13 @@ class Evidence:
             more = part.tokens + is_new  # the line break between contexts
             if (is_new and self._each) or (group and not limit.allows(tokens + more, words + part.words)):
                 yield group
-                group, tokens, words, more = [], 0, 0, part.tokens
+                group = []
+                tokens = 0
+                words = 0
+                more = part.tokens
             group.append(part)
-            tokens, words = tokens + more, words + part.words
+            tokens = tokens + more
+            words = words + part.words
         if group:
             yield group
 

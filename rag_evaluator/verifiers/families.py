@@ -121,7 +121,8 @@ def labels_of(settings: Settings) -> dict[int, str]:
 
 def supported_label(settings: Settings, family: Family) -> int:
     """The index of the label that says yes. Raises `ModelError` where that would be a guess."""
-    labels, label = labels_of(settings), family.supported
+    labels = labels_of(settings)
+    label = family.supported
     if isinstance(label, int):
         indices = [label] if family.reads != "label" or len(labels) in (0, 2) else []
     else:
@@ -170,7 +171,8 @@ def _fits(architecture: str, expected: str) -> bool:
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:
     """Whether labels or the folder's name tell a family from others of its architecture."""
-    labels, named = list(labels_of(settings).values()), names_of(folder, settings)
+    labels = list(labels_of(settings).values())
+    named = names_of(folder, settings)
     is_nli = any(label.startswith("entail") for label in labels)
     marks = {
         "nli": is_nli,

@@ -47,8 +47,12 @@ class FolderModel:
     def __init__(
         self, folder: Path, key: str, kind: str, most: int, batch_size: BatchSize, base: Path | None = None
     ) -> None:
-        self.folder, self.base, self.batch_size = folder, base, batch_size
-        self._key, self._kind, self._most = key, kind, most
+        self.folder = folder
+        self.base = base
+        self.batch_size = batch_size
+        self._key = key
+        self._kind = kind
+        self._most = most
         self._lock = RLock()
         if not any(folder.glob("*.safetensors")):
             raise ModelError(f"{key}: {folder} has no *.safetensors file. {contents_of(folder)}")

@@ -44,7 +44,8 @@ class VerifierSource:
     """
 
     def __init__(self, verifier: Any, config: VerifierConfig, language: str) -> None:
-        self.language, self.is_object = language, not isinstance(verifier, str | Path | None)
+        self.language = language
+        self.is_object = not isinstance(verifier, str | Path | None)
         if self.is_object:
             if not isinstance(verifier, VerifierProtocol):
                 raise ModelError(

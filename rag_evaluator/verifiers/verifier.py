@@ -88,7 +88,9 @@ class Verifier(FolderModel):
     ) -> None:
         folder = model_folder(model, "verifier.model")
         self.name = family_name(folder, kind)
-        self.family, self.language, self.each = VERIFIERS[self.name], find_language(language), each
+        self.family = VERIFIERS[self.name]
+        self.language = find_language(language)
+        self.each = each
         if not any_language:
             check_language(self.name, folder, self.language.name)
         self.label = supported_label(settings_of(folder), self.family)
@@ -181,7 +183,9 @@ class Verifier(FolderModel):
 
     def _limits(self, hypotheses: Sequence[str]) -> list[Limit]:
         """The longest piece beside each sentence: shorter than the family's only where a sentence leaves less room."""
-        tokenizer, size, is_words = self._loaded[0], self.family.piece, self.family.unit == "words"
+        tokenizer = self._loaded[0]
+        size = self.family.piece
+        is_words = self.family.unit == "words"
         usual = self.window * 3 // 4 if is_words else size
         limits = []
         for text, row in zip(
@@ -220,7 +224,8 @@ def _first_step(model: Any, inputs: dict[str, Any], tokens: Sequence[int]) -> An
     """The share of the second of two tokens in a decoder's first step."""
     import torch
 
-    shape, device = (len(inputs["input_ids"]), 1), model.device
+    shape = (len(inputs["input_ids"]), 1)
+    device = model.device
     start = torch.full(shape, model.config.decoder_start_token_id or 0, device=device)
     first = model(**inputs, decoder_input_ids=start).logits[:, 0].float()
     return first[:, tokens].softmax(-1)[:, 1]

@@ -19,7 +19,8 @@ from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudg
 from rag_evaluator.results import ScorePair, verdict_words
 
 Rows = list[dict[str, Any]]
-COUNT, CHANGED = 20, 7
+COUNT = 20
+CHANGED = 7
 
 
 def judge(prompt: str, response_model: type[BaseModel]) -> Mapping[str, Any]:
@@ -157,7 +158,8 @@ def test_a_metric_whose_direction_nobody_has_said_differs(
     better: str | None, sentence: str, words: str, direction: str, counts: str
 ) -> None:
     rows = [0.1, 0.1001] * 4
-    a, b = table(toxicity=rows), table(toxicity=[value + 0.8 for value in rows])
+    a = table(toxicity=rows)
+    b = table(toxicity=[value + 0.8 for value in rows])
     comparison = compare(a, b, better=better and {"toxicity": better})
     assert comparison.conclusion.sentences[0] == sentence
     [line] = comparison.metrics
@@ -227,7 +229,8 @@ def with_cluster(results: Results, cluster: str) -> Results:
 
 
 def test_a_cluster_of_either_configuration_counts_and_two_that_disagree_are_refused_unless_one_is_asked_for() -> None:
-    a, b = evaluated(rows_of()), evaluated(rows_of(CHANGED))
+    a = evaluated(rows_of())
+    b = evaluated(rows_of(CHANGED))
     asked = compare(a, b, cluster="topic")
     assert asked.metrics[0].figures.difference.ci_method.endswith("clustered")
     assert asked.metrics != compare(a, b).metrics
@@ -316,10 +319,8 @@ def test_other_options_are_said_for_each_metric_that_has_them() -> None:
     metrics = ["rouge", "exact_match", "retrieval_recall"]
     options = {"metric_options": {"rouge": {"mode": "recall"}}, "retrieval": {"match": "overlap", "k": 2}}
     rows = [{**row, "reference_contexts": row["contexts"]} for row in rows_of()]
-    a, b = (
-        evaluated(rows, metrics=metrics, retrieval={"match": "overlap"}),
-        evaluated(rows, metrics=metrics, **options),
-    )
+    a = evaluated(rows, metrics=metrics, retrieval={"match": "overlap"})
+    b = evaluated(rows, metrics=metrics, **options)
     [caveat] = compare(a, b).caveats
     assert caveat == (
         'run and run (2) were judged differently (options: rouge_score absent / {"mode": "recall"}, retrieval_recall '
@@ -382,7 +383,8 @@ def test_continuous_scores_that_pile_up_at_an_end_are_warned_of_before_the_figur
         questions = [f"Q{place}" for place in range(len(values))]
         return pd.DataFrame({"user_input": questions, "semantic_similarity": values})
 
-    tied, apart = run_of([1.0, 1.0, 0.8, 0.75]), run_of([0.9, 0.8, 0.7, 0.9])
+    tied = run_of([1.0, 1.0, 0.8, 0.75])
+    apart = run_of([0.9, 0.8, 0.7, 0.9])
     [warning] = [line for line in compare(tied, apart).caveats if "Student's t" in line]
     assert warning.startswith("run 1, semantic_similarity: of 4 scores 2 are exactly 1: ")
     assert not [line for line in compare(apart, apart).caveats if "Student's t" in line]

@@ -65,7 +65,9 @@ def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_m
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     warned_once.cache_clear()
-    question_list, contexts_list, answer_list = QUESTIONS, CONTEXTS, ANSWERS
+    question_list = QUESTIONS
+    contexts_list = CONTEXTS
+    answer_list = ANSWERS
     ground_truth_list = REFERENCES
 
     result = sort(question_list, contexts_list)
@@ -295,7 +297,8 @@ def test_another_judge_or_a_fresh_start_does_not_use_what_was_said() -> None:
 
 
 def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: ModelFolder) -> None:
-    folder, config = model_folder("llama-bytelevel"), JudgeConfig(max_new_tokens=64)
+    folder = model_folder("llama-bytelevel")
+    config = JudgeConfig(max_new_tokens=64)
     pipeline = load_pipeline(config.model_copy(update={"model": str(folder)}))
     ways = (folder, str(folder), pipeline, pipeline.pipeline, Judge(pipeline, config))
     given = [LazyJudge(way, config) for way in ways]

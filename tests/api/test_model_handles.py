@@ -40,7 +40,8 @@ def test_both_models_are_loaded_when_they_are_first_asked_for_and_once(
     evaluator: RAGEvaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    load_judge, load_vectors = Judge.from_config, LocalEmbeddings.from_config
+    load_judge = Judge.from_config
+    load_vectors = LocalEmbeddings.from_config
     monkeypatch.setattr(Judge, "from_config", lambda *about: loaded.append("judge") or load_judge(*about))
     monkeypatch.setattr(LocalEmbeddings, "from_config", lambda *about: loaded.append("vectors") or load_vectors(*about))
     evaluator.check([ROW])

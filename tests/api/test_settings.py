@@ -146,7 +146,8 @@ def test_options_are_declared_once() -> None:
 
 # Lists of other libraries
 
-ANSWERS, REFERENCES = ["a", None], ["a", "b"]
+ANSWERS = ["a", None]
+REFERENCES = ["a", "b"]
 
 
 def series(values: list[Any]) -> Any:

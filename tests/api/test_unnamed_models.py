@@ -25,7 +25,8 @@ class Fixed(Embeddings):
     """Every text is the same vector, or each text is orthogonal to the one before."""
 
     def __init__(self, alike: bool) -> None:
-        self.alike, self.asked = alike, 0
+        self.alike = alike
+        self.asked = 0
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.asked += len(texts)

@@ -162,5 +162,6 @@ def reports(runs: made_runs.Runs) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def to_review(runs: made_runs.Runs, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """`to_review("plain")`: a copy of a run for one test to write into, below a folder that all of them share."""
-    results, numbers = tmp_path_factory.mktemp("reviewed") / "results", count()
+    results = tmp_path_factory.mktemp("reviewed") / "results"
+    numbers = count()
     return lambda name: Path(shutil.copytree(runs(name), results / f"{name}-{next(numbers)}"))

@@ -14,7 +14,9 @@ class Desk:
     """The review page of a run, opened by the printed link."""
 
     def __init__(self, page: Page, server: Server, run: str, row: int = 0) -> None:
-        self.page, self.server, self.run = page, server, run
+        self.page = page
+        self.server = server
+        self.run = run
         page.goto(server.link)
         page.goto(f"{server.origin}/review/{run}#row={row}")
         self.shows(row)

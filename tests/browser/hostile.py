@@ -32,7 +32,8 @@ HOSTILE = {
 
 def with_surrogates(folder: Path) -> Path:
     """Puts half a surrogate pair into the JSON files, as another program may have written them, with their digest."""
-    scores, manifest = folder / "scores.jsonl", folder / "manifest.json"
+    scores = folder / "scores.jsonl"
+    manifest = folder / "manifest.json"
     before = file_digest(scores)
     for path in folder.iterdir():
         if path.suffix in (".json", ".jsonl"):

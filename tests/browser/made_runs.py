@@ -38,7 +38,8 @@ def judged(prompt: str, model: type[BaseModel], comment: str = "", strict: float
     context = asked.get("context", "")
 
     def verdict(text: str) -> int:
-        words, there = WORD.findall(text.lower()), set(WORD.findall(context.lower()))
+        words = WORD.findall(text.lower())
+        there = set(WORD.findall(context.lower()))
         return int(sum(word in there for word in words) >= strict * max(1, len(words)))
 
     def line(text: str, key: str) -> dict[str, Any]:
@@ -102,7 +103,8 @@ def other(folder: Path) -> Path:
 def missing(folder: Path) -> Path:
     """Scores that could not be made, for several reasons; a metric that has none; groups with and without a value."""
     rows = [{**row, "team": None if place % 4 == 0 else f"team {place % 4}"} for place, row in enumerate(sample_rows())]
-    rows[3]["response"], rows[5]["reference"] = "", None
+    rows[3]["response"] = ""
+    rows[5]["reference"] = None
     whole = evaluated(rows, name="missing", group_by=["team"])
     nothing = Score(float("nan"), "the judge's answer was cut off at 1,024 tokens")
     scores = {name: list(made) for name, made in whole.scores.items()}
@@ -154,7 +156,8 @@ class Flagging(KnownVerifier):
     """A sentence is supported by a context that has most of its words; a part of others is flagged."""
 
     def _of(self, context: str, hypothesis: str) -> float:
-        words, there = WORD.findall(hypothesis.lower()), set(WORD.findall(context.lower()))
+        words = WORD.findall(hypothesis.lower())
+        there = set(WORD.findall(context.lower()))
         return round(sum(word in there for word in words) / max(1, len(words)), 2)
 
     def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:

@@ -20,7 +20,9 @@ class Server:
     """`rag-evaluator view` as a process of its own."""
 
     def __init__(self, results: Path, *options: str) -> None:
-        self.results, self.options, self.port = results, options, free_port()
+        self.results = results
+        self.options = options
+        self.port = free_port()
         self.origin = f"http://{HOST}:{self.port}"
         self.log = results.parent / f"view-{self.port}.log"
         self.process: subprocess.Popen[bytes] | None = None

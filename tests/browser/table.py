@@ -84,6 +84,7 @@ def rows_of(run: Path) -> list[dict[str, Any]]:
 
 def by_value(run: Path, metric: str, descending: bool = False) -> list[int]:
     """Rows in the order of their scores; those without one come last, of equal ones the worst first."""
-    found, places = values(run, metric), worst_places(Run(run))
+    found = values(run, metric)
+    places = worst_places(Run(run))
     sign = -1 if descending else 1
     return sorted(range(len(found)), key=lambda row: (found[row] is None, sign * (found[row] or 0.0), places[row]))

@@ -50,7 +50,8 @@ def test_a_worst_row_opens_by_mouse_and_keys_and_leads_to_the_whole_text(
     offline_page: Page, reports: Reports, runs: Runs
 ) -> None:
     offline_page.goto(reports("sixty").as_uri())
-    table, worst = Table(offline_page), worst_rows(Run(runs("sixty")))
+    table = Table(offline_page)
+    worst = worst_rows(Run(runs("sixty")))
     table.shows(range(50))
     offline_page.locator(f"#worst tr[data-row='{worst[1].number}'] td").last.click()
     table.opens(worst[1].number)
@@ -71,7 +72,8 @@ def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
 ) -> None:
     offline_page.goto(reports(name).as_uri())
     Table(offline_page).shows(range(12))
-    about, summary = Run(runs(name)).manifest["metrics"], Run(runs(name)).summary
+    about = Run(runs(name)).manifest["metrics"]
+    summary = Run(runs(name)).summary
     for number, row in enumerate(rows_of(runs(name))):
         cells = offline_page.locator(f"#rows tr[data-row='{number}'] td.score").all()
         for metric, cell in zip(about, cells, strict=True):

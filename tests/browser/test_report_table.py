@@ -42,7 +42,8 @@ def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(table: Tabl
 
 def test_missing_scores_come_last_in_both_orders(offline_page: Page, reports: Reports, runs: Runs) -> None:
     offline_page.goto(reports("missing").as_uri())
-    table, found = Table(offline_page), values(runs("missing"), "faithfulness")
+    table = Table(offline_page)
+    found = values(runs("missing"), "faithfulness")
     assert None in found
     table.shows(range(12))
     table.sort("faithfulness")
@@ -101,7 +102,8 @@ def test_a_link_gives_sorted_and_filtered_rows_again(new_context: Callable[..., 
     table.sort("rouge_score")
     table.page.wait_for_url("**sort=rouge_score**")
     table.page.wait_for_url("**max=0.6**")
-    shown, address = table.rows, table.page.url
+    shown = table.rows
+    address = table.page.url
     other = new_context(offline=True).new_page()  # type: ignore[attr-defined]
     other.goto(address)
     Table(other).shows(shown)
@@ -166,7 +168,8 @@ def test_headings_stay_in_sight_while_rows_are_scrolled(
     last = offline_page.locator("#rows tbody tr[data-row]").last
     last.scroll_into_view_if_needed()
     expect(offline_page.locator("#rows thead th[data-key='row'] button")).to_be_in_viewport(ratio=1)
-    box, heading = last.bounding_box(), offline_page.locator("#rows thead").bounding_box()
+    box = last.bounding_box()
+    heading = offline_page.locator("#rows thead").bounding_box()
     assert box is not None and heading is not None and heading["y"] + heading["height"] <= box["y"] + 1
     assert offline_page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only the table goes sideways"
 

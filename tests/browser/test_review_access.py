@@ -100,7 +100,8 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
     complaints.expected += ["CORS policy", "Failed to load resource", "ERR_FAILED", "ERR_BLOCKED"]
     origin, folder = elsewhere
     (folder / "page.html").write_text("<!doctype html><title>evil</title><body>", encoding="utf-8")
-    desk, before = Desk(page, server, run.name), contents_of(run.rglob("*"))
+    desk = Desk(page, server, run.name)
+    before = contents_of(run.rglob("*"))
     foreign = page.context.new_page()  # the same browser, in which the app is open
     for path, body in requests_of(server, run).items():
         foreign.goto(f"{origin}/page.html")

@@ -54,7 +54,8 @@ def test_sentence_decision_picture_and_two_changed_rows_come_first(
     page = opened(new_context, page_of(tmp_path, capsys), viewport=SCREEN)
     page.emulate_media(media=medium)
     height = SCREEN["height"] if medium == "screen" else 297 / 210 * SCREEN["width"]  # of a sheet as wide as this
-    sentence, decision = page.locator("#comparison .sentence").first, page.locator("#comparison .decision").first
+    sentence = page.locator("#comparison .sentence").first
+    decision = page.locator("#comparison .decision").first
     assert sentence.inner_text().startswith("B is better in ")
     assert decision.inner_text().startswith("Decide: B.")
     parts = [sentence, decision, page.locator("#comparison .scroll.wide img").first]

@@ -312,7 +312,8 @@ def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
     capsys: Capture,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    append, scored = Appender.append, []
+    append = Appender.append
+    scored = []
 
     def append_until_the_signal(appender: Appender, line: bytes) -> None:
         append(appender, line)
@@ -390,7 +391,8 @@ def test_what_the_row_itself_makes_impossible_is_not_tried_again(tmp_path: Path)
 
 def scored_again(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> list[dict[str, Any]]:
     """The lines that a run with other settings scores although the folder holds an earlier run."""
-    append, again = Appender.append, []
+    append = Appender.append
+    again = []
 
     def watch(appender: Appender, line: bytes) -> None:
         again.append(json.loads(line))
@@ -402,7 +404,8 @@ def scored_again(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str)
     return again
 
 
-JUDGED, EMBEDDED = {"answer_relevancy", "context_relevance"}, {"answer_relevancy", "semantic_similarity"}
+JUDGED = {"answer_relevancy", "context_relevance"}
+EMBEDDED = {"answer_relevancy", "semantic_similarity"}
 CHANGES: list[tuple[str, set[str], str]] = [
     ("judge.max_new_tokens=48", JUDGED, "max_new_tokens 64 before, 48 now"),
     ("judge.temperature=0.5", JUDGED, "decode greedy before, temperature=0.5,seed=0 now"),

@@ -73,7 +73,8 @@ def test_a_narrow_terminal_shows_metric_means_difference_and_conclusion_and_name
 
 
 def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
-    claim, runs = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000, []
+    claim = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000
+    runs = []
     for name, verdict, response in (("one", 1, "It lies.\x07"), ("two", 0, "It stands." + "!" * 1_000)):
         answer = {"statements": [{"statement": claim, "reason": "why\r\nnot", "verdict": verdict}]}
         judgement = {"prompt": "nli_statement_prompt", "prompt_digest": "d", "input": {}, "response": answer}
@@ -100,7 +101,8 @@ def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture)
     for name, limit, more in (("a", None, {}), ("b", 1, {"user_input": "Else?", "response": "No."})):
         config = {"metrics": ["exact_match"], "name": name, "limit": limit}
         RAGEvaluator(config).evaluate([{**row, **more} for row in TWO_ROWS], folder=tmp_path / name)
-    partial, page = tmp_path / "b", tmp_path / "page.html"
+    partial = tmp_path / "b"
+    page = tmp_path / "page.html"
     (partial / "certificate.json").write_text("damaged")
     assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(page)]) == 0
     assert main(["report", str(partial)]) == 0

@@ -31,7 +31,10 @@ for arguments in json.loads(sys.argv[1]):
     seen.update(slow)
     print(json.dumps([code, slow]), flush=True)
 """
-RUN, OTHER, OUT = "the run", "the other run", "a new file"  # stand for paths
+# stand for paths
+RUN = "the run"
+OTHER = "the other run"
+OUT = "a new file"
 NOWHERE = ["--set", "judge.model=/no/such/folder"]
 VERIFIER_NOWHERE = ["--set", "metrics=[groundedness]", "--set", "verifier.model=/no/such/folder"]
 FINE: Sequence[list[str]] = [

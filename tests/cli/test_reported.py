@@ -147,9 +147,11 @@ def rating(prompt: str, _: Any) -> dict[str, int]:
 @pytest.mark.parametrize("keys", OTHERS, ids=str)
 def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path, "")
-    judge, results = ScriptedJudge(rating, model_id="script"), tmp_path / "results"
+    judge = ScriptedJudge(rating, model_id="script")
+    results = tmp_path / "results"
     judged(tmp_path, judge)
-    first, asked = files_of(results), judge.asked
+    first = files_of(results)
+    asked = judge.asked
     judged(tmp_path, judge, **keys)
     second = files_of(results)
     assert judge.asked == asked
@@ -181,7 +183,8 @@ def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, m
     def broken(*_: Any) -> None:
         raise OSError("killed")
 
-    path, results = write(tmp_path, "group_by: topic\nci_level: 0.8\n", STRINGS), tmp_path / "results" / "run"
+    path = write(tmp_path, "group_by: topic\nci_level: 0.8\n", STRINGS)
+    results = tmp_path / "results" / "run"
     monkeypatch.setattr(evaluation.Evaluation, "write", broken)
     with pytest.raises(OSError, match="killed"):
         main([path])
@@ -202,7 +205,8 @@ DAMAGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
 def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, Any], tmp_path: Path) -> None:
-    path, results = write(tmp_path, "group_by: topic\n", STRINGS), tmp_path / "results" / "run"
+    path = write(tmp_path, "group_by: topic\n", STRINGS)
+    results = tmp_path / "results" / "run"
     run_command(path)
     whole = (results / "manifest.json").read_bytes()
 
@@ -218,7 +222,8 @@ def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, 
 
 
 def test_a_failed_requirement_is_printed_and_only_the_gate_fails(tmp_path: Path, capsys: Capture) -> None:
-    path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
+    path = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS)
+    results = tmp_path / "results" / "run"
     for _ in "ab":  # the second finds a finished run
         assert "requirement failed: exact_match >= 0.9: 0.67 [" in output_of(capsys, path)
     assert main(["gate", str(results)]) == 1

@@ -10,7 +10,8 @@ from rag_evaluator.config import DEMO
 from rag_evaluator.results import Comparison, judge_words, toy_sentence
 
 HALF = [0.0, 1.0]
-F, R = "faithfulness", "context_recall"
+F = "faithfulness"
+R = "context_recall"
 UNSUPPORTED = "the response says something that its contexts do not support"
 THIS = "according to this judge"
 
@@ -105,7 +106,8 @@ def compared_by_hand(name: str) -> Comparison:
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_a_comparison_says(name: str) -> None:
-    comparison, sentences = compared_by_hand(name), COMPARISONS[name][-1]
+    comparison = compared_by_hand(name)
+    sentences = COMPARISONS[name][-1]
     assert list(comparison.conclusion.sentences) == sentences
     assert str(comparison).startswith("\n".join(sentences))
 

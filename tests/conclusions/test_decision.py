@@ -71,7 +71,9 @@ def test_counts_of_rows_are_those_of_the_metric_that_the_headline_names_first() 
 
 
 NONE = [NAN] * 20
-SMALL, LARGE, TINY = [0.5, 0.52] * 15, [0.9, 0.3] * 5 + NONE, [0.5, 0.51] * 15
+SMALL = [0.5, 0.52] * 15
+LARGE = [0.9, 0.3] * 5 + NONE
+TINY = [0.5, 0.51] * 15
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,8 @@ def test_the_headline_and_the_counts_below_it_are_of_one_metric(
 
 def faithful(folder: Path, good: Callable[[int], bool], rows: int = 60, failing: int = 0, **judge: Any) -> Path:
     """A run of faithfulness, where the last rows have no score; its statements are the response, or `text`."""
-    text, town = judge.pop("text", None), folder.name * 4
+    text = judge.pop("text", None)
+    town = folder.name * 4
 
     def answer(prompt: Any, model: type) -> dict[str, Any]:
         if model.__name__.startswith("StatementGen"):
@@ -142,7 +145,8 @@ def test_no_run_is_named_that_conditions_or_missing_scores_may_have_made_better(
 
 
 def test_a_lead_that_lost_scores_may_have_made_names_no_run() -> None:
-    base, lost = [0.5] * 100, [0.54] * 96 + [NAN] * 4
+    base = [0.5] * 100
+    lost = [0.54] * 96 + [NAN] * 4
     decisions = [
         compare(made({F: base}), made({F: [*run]}, "b")).decisions[0] for run in (lost, [0.6] * 96 + [NAN] * 4)
     ]
@@ -151,7 +155,8 @@ def test_a_lead_that_lost_scores_may_have_made_names_no_run() -> None:
 
 
 def test_a_run_that_labels_show_to_be_worse_is_never_named(tmp_path: Path) -> None:
-    a, b = faithful(tmp_path / "a", lambda row: row % 3 == 0), faithful(tmp_path / "b", lambda row: row % 3 != 1)
+    a = faithful(tmp_path / "a", lambda row: row % 3 == 0)
+    b = faithful(tmp_path / "b", lambda row: row % 3 != 1)
     for folder, rare in ((a, 0), (b, 1)):
         labels = [int((row % 10 == 0) == rare) for row in range(60)]
         path = folder.with_suffix(".csv")
@@ -179,7 +184,8 @@ def intervals_drawn(page: str) -> dict[str, list[float]]:
 @pytest.mark.parametrize("result", RESULTS, ids=str)
 def test_title_decision_and_picture_never_contradict_each_other(result: str | tuple[str, str]) -> None:
     comparison = compared_by_hand(result) if isinstance(result, str) else compared(result)
-    said, drawn = " ".join(comparison.conclusion.sentences), intervals_drawn(comparison_html(comparison))
+    said = " ".join(comparison.conclusion.sentences)
+    drawn = intervals_drawn(comparison_html(comparison))
     named: dict[str, list[str]] = {}
     for word, side in SIDES.items():
         part = " ".join(re.findall(rf"{word} in (.*?)(?:(?:better|worse) in|$)", said))
@@ -188,7 +194,8 @@ def test_title_decision_and_picture_never_contradict_each_other(result: str | tu
             upwards = -side if METRICS[metric].scale.better == "lower" else side
             assert min(upwards * end for end in drawn[metric]) > 0
     first, second = comparison.runs
-    better, worse = bool(named["better"]), bool(named["worse"])
+    better = bool(named["better"])
+    worse = bool(named["worse"])
     start = {(True, False): f"{second}.", (False, True): f"{first}.", (True, True): "Neither alone:"}
     if result == "another judge":
         start[True, False] = "No run is named: the runs differ in judge."

@@ -12,7 +12,8 @@ from benchmarks.equal_systems import CELLS, MOST, simulate
 from rag_evaluator.results import conclude_pair
 from rag_evaluator.statistics import MetricComparison, Paired, Scale, compare_scores
 
-LEVEL, ROUNDING = 0.95, 1e-9
+LEVEL = 0.95
+ROUNDING = 1e-9
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, NAN])
 SCALES = st.sampled_from(
     [Scale(), Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(0.0, 1.0, "continuous")]
@@ -36,7 +37,8 @@ def tables(draw: st.DrawFn) -> list[MetricComparison]:
 @given(tables())
 def test_nothing_is_shown_whose_interval_has_0(table: list[MetricComparison]) -> None:
     for line in table:
-        low, high = line.difference.ci_low, line.difference.ci_high
+        low = line.difference.ci_low
+        high = line.difference.ci_high
         if line.p is None or low is None or high is None or abs(line.p - (1 - LEVEL)) < ROUNDING:
             continue
         excludes_zero = low > 0 or high < 0

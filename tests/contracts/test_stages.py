@@ -95,7 +95,8 @@ def test_a_digest_is_16_hexadecimal_digits_and_the_same_each_time(journal: Journ
 
 
 def test_kept_values_are_those_that_their_columns_can_have_and_others_are_refused(journal: Journal) -> None:
-    stage, checked = stage_of(journal), 0
+    stage = stage_of(journal)
+    checked = 0
     for chunk in journal.published():
         for _, line in journal.read_records(journal.part_path(chunk)):
             if not line.record.missing:

@@ -135,7 +135,8 @@ def workbook(path: Path, sheets: Mapping[str, tuple[str, list[Any]]]) -> Path:
 
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
 def test_a_hidden_sheet_is_not_read_and_the_sheets_are_said(state: str, tmp_path: Path) -> None:
-    draft, rows = (state, ["question", "draft"]), ("visible", ["question", "q"])
+    draft = (state, ["question", "draft"])
+    rows = ("visible", ["question", "q"])
     path = workbook(tmp_path / "data.xlsx", {"old draft": draft, "answers": rows})
     assert columns_of(load_dataset(path)) == [{"user_input": "q"}]
     [doubt] = checked_rows(path, make_config({"metrics": ["exact_match"]}), {}).doubts
@@ -276,7 +277,8 @@ def test_rows_of_text_files_have_their_cells_and_the_numbers_of_an_editor(case: 
     assert [sample.index for sample in samples] == list(range(len(rows)))
 
 
-NOON, DAY = datetime.datetime(1967, 1, 15, 12, 30), datetime.date(1967, 1, 15)
+NOON = datetime.datetime(1967, 1, 15, 12, 30)
+DAY = datetime.date(1967, 1, 15)
 
 
 def test_xlsx_cells_keep_their_types_in_the_row_and_are_text_in_columns(tmp_path: Path) -> None:

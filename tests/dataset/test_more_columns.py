@@ -127,10 +127,8 @@ def test_scores_keep_the_order_of_contexts_that_are_no_log() -> None:
 def test_equal_values_have_equal_digests_on_disk_and_in_memory(value: Any, tmp_path: Path) -> None:
     row = {**row_with("answerable", value), "document_score": [1, 0]}
     path = write_jsonl(tmp_path / "rows.jsonl", [row])
-    sample, expected = (
-        open_dataset(path)[0],
-        load_dataset([row_with("answerable", True) | {"document_score": [1.0, 0]}]),
-    )
+    sample = open_dataset(path)[0]
+    expected = load_dataset([row_with("answerable", True) | {"document_score": [1.0, 0]}])
     assert sample.digest_of(MORE) == expected[0].digest_of(MORE)
     assert sample.columns["answerable"] is True
     assert [type(score) for score in sample.columns["document_score"]] == [float, float]

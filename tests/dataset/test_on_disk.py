@@ -52,7 +52,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 def test_threads_that_read_the_same_samples_each_get_theirs(tmp_path: Path) -> None:
     samples = open_dataset(write(tmp_path / "rows.jsonl", [{"question": f"q{row}"} for row in range(200)]))
-    expected, before = [sample.row for sample in samples], sys.getswitchinterval()
+    expected = [sample.row for sample in samples]
+    before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as threads:

@@ -137,7 +137,8 @@ def test_a_log_of_cells_is_read_back_from_the_rows_and_cells_that_are_written(tm
 
     class Scored:
         def __init__(self, sample: Sample) -> None:
-            self.sample, self.scores = sample, {}
+            self.sample = sample
+            self.scores = {}
 
     cells = [names, *(cells_of(Scored(sample), names) for sample in samples)]  # type: ignore[arg-type]
     for again in (open_dataset(path), open_dataset(write_cells(tmp_path / "scores.xlsx", cells))):

@@ -12,7 +12,8 @@ def fresh_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]
     import prepared
 
     base = tmp_path_factory.mktemp("docs")
-    source, work = base / "prepared", base / "work"
+    source = base / "prepared"
+    work = base / "work"
     work.mkdir()
     prepared.prepare(work)
     work.rename(source)

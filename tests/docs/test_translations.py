@@ -57,11 +57,13 @@ def targets(page: Path, text: str) -> Counter[Path | str]:
 
 @pytest.mark.parametrize(("language", "name"), TRANSLATED)
 def test_a_translation_has_the_blocks_the_numbers_and_the_links_of_the_english_page(language: str, name: str) -> None:
-    page, original = ROOT / "docs" / language / name, ENGLISH[name]
+    page = ROOT / "docs" / language / name
+    original = ENGLISH[name]
     text, english = (path.read_text(encoding="utf-8") for path in (page, original))
     assert blocks(text) == blocks(english) != []
     assert numbers(text, language) == numbers(english, "en")
-    found, expected = targets(page, text), targets(original, english)
+    found = targets(page, text)
+    expected = targets(original, english)
     assert [path for path in found if isinstance(path, Path) and not path.is_file()] == []
     assert {ROOT / "docs" / other / name for other in TRANSLATIONS} <= set(expected)
     more: list[Path | str] = [original, ROOT / "docs" / "languages.md"]  # in the first line, with the limits

@@ -46,7 +46,8 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
 
 def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_each_other(tmp_path: Path) -> None:
     """Containers often give all their processes the same number, and share a folder."""
-    path, both = tmp_path / "file", threading.Barrier(2, timeout=20)
+    path = tmp_path / "file"
+    both = threading.Barrier(2, timeout=20)
     errors: list[ResultsError] = []
 
     def write(to: Path, text: str) -> None:

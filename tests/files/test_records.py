@@ -12,7 +12,8 @@ LINES = (
     b'{"signature": "sig", "prompt": "10fd874b68dad080", "answer": {"answerable": 1, "answer": "Hahn \xc3\xa1"}, '
     b'"sha256": "5c4b215af0c4c4db"}\n'
 )
-ODDS, ANSWER = ("sig", "1241626eb8ca5429"), ("sig", "10fd874b68dad080")
+ODDS = ("sig", "1241626eb8ca5429")
+ANSWER = ("sig", "10fd874b68dad080")
 VALUES = {ODDS: {"log_odds": 0.847298}, ANSWER: {"answer": {"answerable": 1, "answer": "Hahn á"}}}
 
 

@@ -36,7 +36,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_of_somebody_else_needs_force_and_an_own_one_is_replaced(
     folder: Path, capsys: Capture, command: Sequence[str], option: str
 ) -> None:
-    out, arguments = folder / "out.file", [*command, option, "out.file"]
+    out = folder / "out.file"
+    arguments = [*command, option, "out.file"]
     for content in (b"my own notes\n", PYTEST, (folder / "a" / "scores.jsonl").read_bytes()):
         out.write_bytes(content)
         error = error_of(capsys, *arguments)

@@ -210,7 +210,8 @@ def test_settings_of_a_pipeline_that_are_not_read_are_named_once(caplog: pytest.
 
 
 def scripted() -> ScriptedJudge:
-    label, score = {"reason": "so", "label": 1}, {"feedback": "so", "score": 2}
+    label = {"reason": "so", "label": 1}
+    score = {"feedback": "so", "score": 2}
     return ScriptedJudge({"CustomOutput": label, "RubricScoreOutput": score})
 
 

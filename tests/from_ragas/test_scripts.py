@@ -118,7 +118,8 @@ def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
 
 def test_v04_collections(run: Run, models: dict[str, Any]) -> None:
     script = run("v04_collections")
-    contexts, similar = script["contexts"], {"response": "In Tesk.", "reference": "He was born in Tesk."}
+    contexts = script["contexts"]
+    similar = {"response": "In Tesk.", "reference": "He was born in Tesk."}
     born = {"user_input": "Where was Nolu Brak born?", "response": "Nolu Brak was born in Tesk."}
     recall = [
         {"user_input": "Where was he born?", "retrieved_contexts": contexts, "reference": "He was born in Tesk."},

@@ -15,7 +15,8 @@ from rag_evaluator.files import Records
 from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, log_ratio, probability, sigmoid
 from rag_evaluator.prompts import CompareOutput, FilterOutput, ReferenceOutput
 
-FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
+FIRST = CompareOutput(choice=1)
+SECOND = CompareOutput(choice=2)
 OF_FORMAT_2 = (
     b'{"signature": "sig", "prompt": "1241626eb8ca5429", "log_odds": 0.847298, "sha256": "c9f33a440d47e7ae"}\n'
     b'{"signature": "sig", "prompt": "10fd874b68dad080", "answer": {"answerable": 1, "answer": "Hahn \xc3\xa1"}, '
@@ -48,7 +49,8 @@ def records_at(path: Path) -> Records:
 async def all_three(path: Path) -> tuple[list[Any], int]:
     """The answers of format 2, and how many were asked for."""
     records = records_at(path)
-    judge, plain = CachedJudge(scripted(), "sig", records), CachedJudge(Plain(), "plain", records)
+    judge = CachedJudge(scripted(), "sig", records)
+    plain = CachedJudge(Plain(), "plain", records)
     answers = [
         await log_odds(judge, "compare", FIRST, SECOND),
         (await judge.opinion("write", ReferenceOutput)).answer,

@@ -186,7 +186,8 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
 
 
 def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
-    size, seen = BatchSize(8, 0, 0), []
+    size = BatchSize(8, 0, 0)
+    seen = []
 
     def broken(items: Sequence[int]) -> list[int]:
         seen.append(len(items))
@@ -256,10 +257,8 @@ def test_a_prompt_that_begins_as_another_takes_its_keys_and_values(tiny: Tiny) -
     texts = ["Nolu Brak was born in Tesk. ", "Teal is a colour. ", ""]
     requests = [notes(judge, 3, f"Read this. {text * 3}") for text in texts]
     assert_as_plain(judge, [request for part in requests for request in part])
-    prefix, total = (
-        len(decoder.prefixes._known["note:"]),
-        sum(len(note.input_ids) for part in requests for note in part),
-    )
+    prefix = len(decoder.prefixes._known["note:"])
+    total = sum(len(note.input_ids) for part in requests for note in part)
     taken = [2 * (len(common_beginning([note.input_ids for note in part])) - prefix) for part in requests]
     assert decoder.computed == total - 8 * prefix - sum(taken)
     assert min(taken[:2]) > taken[2] == 0

@@ -53,7 +53,8 @@ def test_a_grammar_that_is_not_valid_is_refused_each_time(tiny: Tiny) -> None:
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
 def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer(tiny: Tiny, kind: str) -> None:
     judge = tiny(kind, dtype="float32")
-    vocabulary, rng = judge.inner.engine.vocabulary, random.Random(3)
+    vocabulary = judge.inner.engine.vocabulary
+    rng = random.Random(3)
     sequence = Sequence(judge.inner.request(*random_request(rng)), vocabulary)
     for _ in range(40):
         if sequence.done:
@@ -75,8 +76,10 @@ def test_the_best_of_all_tokens_is_taken_only_where_it_is_the_best_of_the_allowe
     tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = tiny(kind, dtype="float32", max_new_tokens=40)
-    engine, rng = judge.inner.engine, random.Random(5)
-    chooser, size = engine.decoder.chooser, engine.vocabulary.size
+    engine = judge.inner.engine
+    rng = random.Random(5)
+    chooser = engine.decoder.chooser
+    size = engine.vocabulary.size
     torch.manual_seed(1)
     looked_at: list[int] = []
     by_mask = chooser._choose_allowed
@@ -104,7 +107,8 @@ def test_the_best_of_all_tokens_is_taken_only_where_it_is_the_best_of_the_allowe
                 logits[row, allowed] += 20
             elif rng.random() < 0.2:
                 logits[row, ~allowed] = float("nan")
-        mine, theirs = [sequences[place] for place in going], [others[place] for place in going]
+        mine = [sequences[place] for place in going]
+        theirs = [others[place] for place in going]
         monkeypatch.setattr(chooser, "_choose_allowed", counting)
         tokens = chooser.choose(mine, logits.clone())
         monkeypatch.setattr(chooser, "_choose_allowed", by_mask)

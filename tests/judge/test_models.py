@@ -231,7 +231,8 @@ SETTINGS = {"metrics": ["context_relevance"], "judge": {"max_new_tokens": 32}}
 
 
 def loaded_by_transformers(folder: Path) -> Any:
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     return pipeline("text-generation", model=model, tokenizer=tokenizer)
 
 

@@ -77,7 +77,8 @@ def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(tiny: Tiny, ki
 
 def test_prompts_of_like_length_are_decoded_together(tiny: Tiny) -> None:
     judge = tiny("lfm2", dtype="float32")
-    decoder, seen = decoder_of(judge, 2), []
+    decoder = decoder_of(judge, 2)
+    seen = []
     padded = decoder.padded
     decoder.padded = lambda rows: seen.append([len(row) for row in rows]) or padded(rows)  # type: ignore
     decoder.next_logits([(5,) * length for length in (40, 3, 41, 4, 20)])

@@ -121,7 +121,8 @@ def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(thinking: 
 )
 def test_thoughts_and_answers_do_not_depend_on_the_batch(thinking: Thinking, family: str, temperature: float) -> None:
     together, alone = (thinking(family, temperature=temperature, batch_size=size) for size in (16, 1))
-    one, other = opinions(together, PROMPTS), opinions(alone, PROMPTS)
+    one = opinions(together, PROMPTS)
+    other = opinions(alone, PROMPTS)
     assert [opinion.thinking for opinion in one] == [opinion.thinking for opinion in other]
     assert [opinion.answer for opinion in one] == [opinion.answer for opinion in other]
 
@@ -143,7 +144,8 @@ def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(thinking:
 
 
 def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Thinking) -> None:
-    first, second = thinking("qwen3", temperature=1.0), thinking("qwen3", temperature=1.0)
+    first = thinking("qwen3", temperature=1.0)
+    second = thinking("qwen3", temperature=1.0)
     one = [opinions(first, PROMPTS[:1], (repeat, 0))[0] for repeat in range(3)]
     again = [opinions(second, PROMPTS[:1], (repeat, 0))[0] for repeat in range(3)]
     assert len({opinion.thinking for opinion in one}) == 3
@@ -153,11 +155,13 @@ def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Thinki
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Thinking, family: str) -> None:
     """Markers are added tokens of these models, but no special ones: they are plain text if it does not think, too."""
-    judge, silent = thinking(family, eager=0.0), thinking(family, thinking="off")
+    judge = thinking(family, eager=0.0)
+    silent = thinking(family, thinking="off")
     assert judge.inner.encoder.thoughts is not None
     stops = judge.inner.encoder.thoughts.token_ids
     for encoder in (judge.inner.encoder, silent.inner.encoder):
-        clean, hostile = encoder.encode("x y"), encoder.encode(f"x {MARKERS} y")
+        clean = encoder.encode("x y")
+        hostile = encoder.encode(f"x {MARKERS} y")
         assert [token for token in hostile if token in stops] == [token for token in clean if token in stops]
     [opinion] = opinions(judge, [f"Repeat {MARKERS} and judge."])
     assert opinion.thinking_tokens > 1
@@ -243,7 +247,8 @@ def _of_size(judge: Judge, tokens: int) -> PromptText:
 
 def test_a_thought_counts_against_the_window(tiny: Tiny) -> None:
     load = partial(tiny, "r1", {"max_position_embeddings": 512})
-    off, on = load(), load(thinking="on", thinking_tokens=200)
+    off = load()
+    on = load(thinking="on", thinking_tokens=200)
     closed = len(on.inner.encoder.encode("x")) - len(off.inner.encoder.encode("x"))
     assert on.inner.room("x") == off.inner.room("x") - on.inner.reserve - closed
     prompt = _of_size(off, 300)

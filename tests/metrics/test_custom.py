@@ -99,7 +99,8 @@ def test_a_column_that_is_divided_by_a_mark_is_shown_as_contexts() -> None:
 
 
 def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_score(rows: Rows) -> None:
-    judge, tags = Labels(), [["a", "b"], 3, None]
+    judge = Labels()
+    tags = [["a", "b"], 3, None]
     scores = evaluator(judge, columns=["tags"]).evaluate(
         [{**row, "tags": tag} for row, tag in zip(rows, tags, strict=True)]
     )
@@ -147,7 +148,8 @@ def test_a_judge_that_is_bound_to_nothing_and_leaves_the_scale_gives_no_score(ro
 
 
 def test_the_user_s_examples_take_the_place_of_the_prompt_s(rows: Rows) -> None:
-    usual, own = Labels(), Labels()
+    usual = Labels()
+    own = Labels()
     evaluator(usual).evaluate(rows[:1])
     evaluator(own, examples=[EXAMPLE]).evaluate(rows[:1])
     assert "Red Harbour" in usual.prompts[0]
@@ -214,7 +216,8 @@ class Answered:
     """A metric in ten lines: does the response alone answer the question?"""
 
     def __init__(self, llm: Any) -> None:
-        self.llm, self.prompt = llm, OwnPrompt("sort", "filter_prompt")
+        self.llm = llm
+        self.prompt = OwnPrompt("sort", "filter_prompt")
 
     async def ascore(self, user_input: str, response: str) -> MetricResult:
         question = self.prompt.to_string(FilterInput(user_input=user_input, context=response))

@@ -163,7 +163,8 @@ def test_a_prompt_that_is_none_of_ours_is_recorded_whole() -> None:
 
 
 def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path) -> None:
-    metrics, changed = ["context_relevance"], [{**row, "question": "another"} for row in ROWS]
+    metrics = ["context_relevance"]
+    changed = [{**row, "question": "another"} for row in ROWS]
     folder = evaluator(metrics).evaluate(ROWS).write(tmp_path / "judged")
     shutil.copy(folder / "details.jsonl", evaluator(metrics).evaluate(changed).write(tmp_path / "changed"))
     with pytest.raises(ResultsError, match="row 0, context_relevance: its columns are not those that were judged"):

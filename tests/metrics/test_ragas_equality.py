@@ -155,8 +155,10 @@ def full_rows(rows: Rows) -> Rows:
 
 @pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in OF_RAGAS), *OPTIONS], ids=str)
 def test_scores_equal_those_of_the_ragas_metric(name: str, options: dict[str, Any], full_rows: Rows) -> None:
-    embeddings, row_of = LocalEmbeddings(HashEmbeddings()), METRICS[name]
-    ours, theirs = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
+    embeddings = LocalEmbeddings(HashEmbeddings())
+    row_of = METRICS[name]
+    ours = ScriptedJudge(answer_at_random)
+    theirs = ScriptedJudge(answer_at_random)
     config = {"metrics": [name], "metric_options": {name: options} if options else {}}
     results = RAGEvaluator(config, judge=ours, embeddings=embeddings).evaluate(full_rows)
 
@@ -176,7 +178,8 @@ def test_scores_equal_those_of_the_ragas_metric(name: str, options: dict[str, An
 
 def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: Rows) -> None:
     embeddings = LocalEmbeddings(HashEmbeddings())
-    once, thrice = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
+    once = ScriptedJudge(answer_at_random)
+    thrice = ScriptedJudge(answer_at_random)
     results = RAGEvaluator({"metrics": ["answer_relevancy"]}, judge=once, embeddings=embeddings).evaluate(rows)
     metric = collections.AnswerRelevancy(llm=thrice, embeddings=embeddings, strictness=3)
 

@@ -56,8 +56,10 @@ def scored(row: dict[str, Any], **options: Any) -> Values:
     return tuple(asyncio.run(score(name, row, options)).value for name in names)
 
 
-G, B = "good 9", "bad 9"
-SECOND, THIRD = 1 / math.log2(3), 1 / math.log2(4)  # what a relevant context gains at these ranks; the first: 1
+G = "good 9"
+B = "bad 9"
+SECOND = 1 / math.log2(3)  # what a relevant context gains at these ranks
+THIRD = 1 / math.log2(4)  # the first: 1
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Values]] = {
     "relevant ones in the middle": (
         row_of([B, G, G, B]),

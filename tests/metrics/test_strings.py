@@ -34,7 +34,8 @@ def test_rouge_counts_the_words_of_any_script(language: str, reference: str, res
 
 @pytest.mark.parametrize("language", ["english", "spanish", "klingon"])
 def test_rouge_in_latin_script_is_ragas_own(language: str) -> None:
-    reference, response = "He was running to the rivers.", "He runs to a river."
+    reference = "He was running to the rivers."
+    response = "He runs to a river."
     expected = asyncio.run(RougeScore().ascore(reference=reference, response=response)).value
     assert score("rouge_score", language, reference, response) == expected
 

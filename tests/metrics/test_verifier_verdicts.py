@@ -24,7 +24,8 @@ from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.errors import PromptError
 from rag_evaluator.results import explained
 
-STATEMENTS, VERDICTS = "faithfulness_statement_generator_prompt_dutch", "faithfulness_nli_statement_prompt_dutch"
+STATEMENTS = "faithfulness_statement_generator_prompt_dutch"
+VERDICTS = "faithfulness_nli_statement_prompt_dutch"
 
 
 def value(metric: str, options: dict[str, Any], *args: Any, **kwargs: Any) -> float:
@@ -34,7 +35,8 @@ def value(metric: str, options: dict[str, Any], *args: Any, **kwargs: Any) -> fl
 
 
 def test_faithfulness_is_the_share_of_the_judges_statements_that_the_verifier_supports() -> None:
-    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    judge = Judge()
+    verifier = KnownVerifier(KNOWN)
     assert value("faithfulness", BY_VERIFIER, judge, verifier) == pytest.approx(2 / 3)
     assert judge.asked == 1, "it writes statements"
     assert verifier.asked == [((FIRST, SECOND), (BORN, RIVER, BOOKS), ROW["user_input"])]
@@ -48,7 +50,8 @@ def test_the_threshold_of_the_verifier_decides(threshold: float, expected: float
 
 def test_context_recall_takes_the_sentences_of_the_reference() -> None:
     row = {**ROW, "reference": f"{BORN} Is that far? {RIVER}"}
-    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    judge = Judge()
+    verifier = KnownVerifier(KNOWN)
     score = scored("context_recall", BY_VERIFIER, judge, verifier, row).scores["context_recall"][0]
     assert score.value == 1.0
     assert verifier.asked == [((FIRST, SECOND), (BORN, RIVER), ROW["user_input"])]
@@ -81,7 +84,8 @@ def test_context_recall_by_a_verifier_needs_no_judge_and_says_so_in_its_signatur
 # response: 1, 0 (0.7, 0.4). So tp 2, fp 1, fn 1: precision 2/3, recall 2/3, F1 2 * 2/3 * 2/3 / (4/3) = 2/3.
 @pytest.mark.parametrize("mode", ["precision", "recall", "f1"])
 def test_factual_correctness_holds_claims_against_the_other_text(mode: str) -> None:
-    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    judge = Judge()
+    verifier = KnownVerifier(KNOWN)
     assert value("factual_correctness", {**BY_VERIFIER, "mode": mode}, judge, verifier) == pytest.approx(0.67)
     against = [(texts, claims) for texts, claims, _ in verifier.asked]
     of_response = ((ROW["reference"],), (BORN, RIVER, BOOKS))
@@ -93,7 +97,8 @@ def test_factual_correctness_holds_claims_against_the_other_text(mode: str) -> N
 # Response statements by a context: BORN and RIVER; BOOKS by none (0.3). By the reference: BORN, RIVER, not BOOKS (0.1).
 # Wrong and supported by a relevant context: none.
 def test_noise_sensitivity_asks_about_each_context_alone() -> None:
-    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    judge = Judge()
+    verifier = KnownVerifier(KNOWN)
     assert value("noise_sensitivity", BY_VERIFIER, judge, verifier) == 0.0
     assert [texts for texts, _, _ in verifier.asked] == [(FIRST,), (FIRST,), (SECOND,), (SECOND,), (ROW["reference"],)]
     assert judge.questions == []

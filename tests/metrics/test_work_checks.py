@@ -17,7 +17,8 @@ from rag_evaluator import BudgetError, RAGEvaluator, ScriptedJudge, compare, gat
 from rag_evaluator.metrics import OPTIONAL, as_whole
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
-COPIED, TWICE = "the judge repeats the example of its prompt", "the judge gave the same statement both verdicts"
+COPIED = "the judge repeats the example of its prompt"
+TWICE = "the judge gave the same statement both verdicts"
 OWN = "Nolu Brak was born in Tesk."
 ROW = {
     "user_input": "Where was Nolu Brak born, and where did he live later?",

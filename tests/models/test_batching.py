@@ -24,7 +24,8 @@ def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> Non
     echo = Echo()
 
     async def together() -> None:
-        worker, scheduler = BatchHandler(echo, 3), Scheduler.current()
+        worker = BatchHandler(echo, 3)
+        scheduler = Scheduler.current()
         await asyncio.gather(*(scheduler.submit(worker, number, number % 2) for number in (1, 2, 4, 6, 8, 3)))
 
     asyncio.run(together())
@@ -45,7 +46,9 @@ def test_two_models_never_share_a_batch_nor_run_at_the_same_time() -> None:
         return BatchHandler(handle, 8)
 
     async def together() -> list[object]:
-        judge, embeddings, scheduler = model("j"), model("e"), Scheduler.current()
+        judge = model("j")
+        embeddings = model("e")
+        scheduler = Scheduler.current()
         asked = [(judge, 1), (embeddings, 1), (judge, 2), (embeddings, 2)]
         return list(await asyncio.gather(*(scheduler.submit(worker, request) for worker, request in asked)))
 
@@ -71,7 +74,8 @@ def test_follow_up_questions_of_many_samples_meet_in_one_batch() -> None:
 
 def test_only_the_request_at_fault_fails() -> None:
     async def together() -> list[object]:
-        worker, scheduler = BatchHandler(Echo(fails_on=3), 8), Scheduler.current()
+        worker = BatchHandler(Echo(fails_on=3), 8)
+        scheduler = Scheduler.current()
         asked = (scheduler.submit(worker, number) for number in (1, 2, 3, 4, 5))
         return list(await asyncio.gather(*asked, return_exceptions=True))
 
@@ -80,7 +84,8 @@ def test_only_the_request_at_fault_fails() -> None:
 
 def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
     async def scenario() -> str:
-        worker, scheduler = BatchHandler(Echo(), 1), Scheduler.current()
+        worker = BatchHandler(Echo(), 1)
+        scheduler = Scheduler.current()
         given_up = asyncio.create_task(scheduler.submit(worker, 1))
         waiting = asyncio.create_task(scheduler.submit(worker, 2))
         await asyncio.sleep(0)

@@ -39,7 +39,8 @@ async def ready(maker: Maker, *waiting: "asyncio.Task[Any]") -> list[Any]:
 
 def test_who_asks_at_once_or_later_gets_the_value_that_was_made_once() -> None:
     async def scenario() -> None:
-        flights, maker = SingleFlight[str, str](), Maker()
+        flights = SingleFlight[str, str]()
+        maker = Maker()
         waiting = [asyncio.create_task(maker.asked(flights, key)) for key in "aabab"]
         assert await ready(maker, *waiting) == ["a 2", "a 2", "b 2", "a 2", "b 2"]
         assert await maker.asked(flights) == "a 2"
@@ -55,7 +56,8 @@ class Lost(BaseException):
 @pytest.mark.parametrize("failure", [JudgementError("no answer"), RuntimeError("a fault"), Lost("gone")])
 def test_a_failure_is_raised_in_all_who_wait_and_the_next_one_tries_again(failure: BaseException) -> None:
     async def scenario() -> None:
-        flights, maker = SingleFlight[str, str](), Maker(failure)
+        flights = SingleFlight[str, str]()
+        maker = Maker(failure)
         waiting = [asyncio.create_task(maker.asked(flights)) for _ in range(3)]
         assert await ready(maker, *waiting) == [failure] * 3
         assert await maker.asked(flights) == "a 2"
@@ -67,7 +69,8 @@ def test_a_failure_is_raised_in_all_who_wait_and_the_next_one_tries_again(failur
 @pytest.mark.parametrize("cancelled", [[0], [1], [0, 1, 2]])
 def test_who_stops_waiting_takes_the_value_from_nobody(cancelled: list[int]) -> None:
     async def scenario() -> None:
-        flights, maker = SingleFlight[str, str](), Maker()
+        flights = SingleFlight[str, str]()
+        maker = Maker()
         waiting = [asyncio.create_task(maker.asked(flights)) for _ in range(3)]
         await asyncio.sleep(0)
         for number in cancelled:
@@ -85,7 +88,8 @@ def test_who_stops_waiting_takes_the_value_from_nobody(cancelled: list[int]) -> 
 @pytest.mark.parametrize(("remembered", "kept"), [(0, []), (1, ["c"]), (2, ["b", "c"]), (None, ["a", "b", "c"])])
 def test_the_last_values_are_remembered(remembered: int | None, kept: list[str]) -> None:
     async def scenario() -> None:
-        flights, maker = SingleFlight[str, str](remembered), Maker()
+        flights = SingleFlight[str, str](remembered)
+        maker = Maker()
         maker.go.set()
         for key in "abc":
             await maker.asked(flights, key)
@@ -100,7 +104,8 @@ def test_a_later_event_loop_has_the_values_and_makes_again_what_the_first_left_u
     flights = SingleFlight[str, str]()
 
     async def ended() -> None:
-        quick, endless = Maker(), Maker()
+        quick = Maker()
+        endless = Maker()
         quick.go.set()
         assert await quick.asked(flights) == "a 1"
         with pytest.raises(TimeoutError):
@@ -119,7 +124,9 @@ def test_a_later_event_loop_has_the_values_and_makes_again_what_the_first_left_u
 
 
 def test_two_event_loops_at_once_do_not_wait_for_each_other() -> None:
-    flights, begun, end = SingleFlight[str, str](), threading.Event(), threading.Event()
+    flights = SingleFlight[str, str]()
+    begun = threading.Event()
+    end = threading.Event()
     answers: list[str] = []
 
     async def slow() -> str:

@@ -18,8 +18,12 @@ import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep al
 from rag_evaluator.cli import watching
 from rag_evaluator.files import WIDTH, Activity, State, Watch, line_of
 
-FIRST, APART = 0.02, 0.1  # seconds, in place of 2, 15
-BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
+# seconds, in place of 2, 15
+FIRST = 0.02
+APART = 0.1
+# seconds: of a blocked event loop, and for a machine that has much else to do
+BLOCKED = 1.5
+SPARE = 1.2
 ROOT = Path(__file__).parents[2]
 Seen = list[tuple[float, str]]
 
@@ -74,7 +78,9 @@ def test_lines_come_while_the_event_loop_is_blocked(
     assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/min, 00:00:0\d left", line) for _, line in seen)
 
 
-LOADING, SCORES, QUESTIONS = "loading ", "scores ", "questions "
+LOADING = "loading "
+SCORES = "scores "
+QUESTIONS = "questions "
 
 
 WAYS = [
@@ -101,7 +107,8 @@ def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> N
 
 
 def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited, shown = list[float](), list[State]()
+    waited = list[float]()
+    shown = list[State]()
 
     class Clock(threading.Event):
         def wait(self, seconds: float | None = None) -> bool:

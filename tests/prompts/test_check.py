@@ -34,7 +34,8 @@ NLI = "faithfulness_nli_statement_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
 RECALL = "context_recall_prompt_spanish.json"
 GROUNDED = "groundedness_prompt_spanish.json"
-SUPPORTS, NOT = "La premisa respalda la hipótesis.", "La premisa no respalda la hipótesis."
+SUPPORTS = "La premisa respalda la hipótesis."
+NOT = "La premisa no respalda la hipótesis."
 PRECISION = "context_precision_with_reference_prompt_spanish.json"
 Change = Callable[[dict[str, Any]], object]
 

@@ -30,7 +30,8 @@ def hashes() -> dict[str, str]:
 
 
 def test_text_and_grammar_of_every_prompt_in_every_language_are_as_recorded() -> None:
-    recorded, today = json.loads(HASHES.read_text(encoding="utf-8")), hashes()
+    recorded = json.loads(HASHES.read_text(encoding="utf-8"))
+    today = hashes()
     assert {key for key in {*recorded, *today} if recorded.get(key) != today.get(key)} == set()
 
 

@@ -31,13 +31,15 @@ def made_run(
         rows: the input rows; None: a response of as many letters as the row has predecessors.
     """
     folder.mkdir(parents=True)
-    count, by = len(next(iter(scores.values()))), groups or {}
+    count = len(next(iter(scores.values())))
+    by = groups or {}
     rows = [{"response": "x" * row} for row in range(count)] if rows is None else rows
     columns = {**by, **scores}
     written = [
         {**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)
     ]
-    summary, about = {}, {}
+    summary = {}
+    about = {}
     for metric, values in scores.items():
         scale = (scales or {}).get(metric, Scale())
         said = {"kind": scale.kind, "better": scale.better, "stage": (stages or {}).get(metric, "generation")}

@@ -65,7 +65,8 @@ def links(page: str) -> list[tuple[str, dict[str, str]]]:
 def counted(runs: Sequence[Run], on: str, query: Mapping[str, str]) -> int:
     """How many rows the table shows with this filter, as `filtered` of `embedded.js` chooses them."""
     values = [row.scores.get(query["metric"]) for row in rows_of(runs, on)]
-    low, high = float(query.get("min", -math.inf)) - 1e-9, float(query.get("max", math.inf)) + 1e-9
+    low = float(query.get("min", -math.inf)) - 1e-9
+    high = float(query.get("max", math.inf)) + 1e-9
     return sum(value is not None and low <= value <= high for value in values)
 
 
@@ -102,7 +103,8 @@ def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_whe
     assert f"In {means} b scores better in 1 of 2 rows, worse in 1, the same in 0." in text_of(
         comparison_html(comparison)
     )
-    worse, better = text.index("▼ Became worse"), text.index("▲ Became better")
+    worse = text.index("▼ Became worse")
+    better = text.index("▲ Became better")
     assert worse < text.index("noise_sensitivity 0.20 → 0.90 lower is better Row 1 P?") < better
     assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 2 Q?")
 

@@ -124,7 +124,8 @@ def compared(tmp_path_factory):
 def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed(compared):
     page = comparison_html(compared)
 
-    elements, text = assert_harmless(page), _text(page)
+    elements = assert_harmless(page)
+    text = _text(page)
     line = compared.records()[0]
     shown = f"{line['difference']:+.2f}".replace("-", "−")
     assert f"{shown} [" in text

@@ -90,7 +90,9 @@ def test_each_row_can_be_opened_from_its_part(
 def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_rows(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, alone, shared = run([row(number) for number in range(5)]), tmp_path / "alone.html", tmp_path / "shared.html"
+    folder = run([row(number) for number in range(5)])
+    alone = tmp_path / "alone.html"
+    shared = tmp_path / "shared.html"
     write_report([folder], alone)
     monkeypatch.setattr(document, "CHUNK", 2)
     write_report([folder], shared)
@@ -152,7 +154,8 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
     a = run([row(0), row(1), row(2)], name="a")
     b = run([row(7), row(2, "Harn"), row(0)], name="b")
     page = report(a, b)
-    index, about = page.block("index"), page.block("about")
+    index = page.block("index")
+    about = page.block("about")
     assert index["question"] == ["Question 0?", "Question 1?", "Question 2?", "Question 7?"]
     assert index["scores"]["exact_match"] == [1.0, 1.0, 1.0, None]
     assert index["scores"]["exact_match 1"] == [1.0, None, 0.0, 1.0]
@@ -166,7 +169,8 @@ def test_a_row_is_called_by_its_id_else_by_its_line_in_the_run_that_is_named_whe
     run: Run, report: Callable[..., Page], ids: bool, order: int, named: str
 ) -> None:
     rows = [row(number, **({"id": f"Q{number}"} if ids else {})) for number in range(3)]
-    a, b = run(rows[::order], name="a"), run([{**rows[0], "response": "Harn"}, *rows[1:]], name="b")
+    a = run(rows[::order], name="a")
+    b = run([{**rows[0], "response": "Harn"}, *rows[1:]], name="b")
     page = report(a, b)
     assert f" Read row {named}, where b lost." in page.text
     assert page.select_one(".changed .what a").text == f"Row {named}"

@@ -191,10 +191,12 @@ def test_dropped_contexts_are_marked(run: Run, tmp_path: Path) -> None:
 
 
 def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: Run) -> None:
-    article, frames = parsed(row_html(run, 0)), frames_of(run)
+    article = parsed(row_html(run, 0))
+    frames = frames_of(run)
     shown = []
     for prompt in find(article, ".prompt"):
-        [head], [sent] = find(prompt, "[data-frame]"), find(prompt, "pre.input")
+        [head] = find(prompt, "[data-frame]")
+        [sent] = find(prompt, "pre.input")
         assert head.get_text() == ""
         shown.append(frames[head.get("data-frame")] + sent.get_text())
     assert shown == [question["text"] for question in read_questions(run.folder, 0)]

@@ -22,7 +22,8 @@ class Flagging(KnownVerifier):
 
     def __init__(self, sentence: str, *spans: tuple[int, int, float]) -> None:
         super().__init__(KNOWN)
-        self.sentence, self.spans = sentence, spans
+        self.sentence = sentence
+        self.spans = spans
 
     def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
         made = super().supports(contexts, hypotheses, question)

@@ -11,7 +11,8 @@ from report.made_files import NONE
 from rag_evaluator.report import bins_of
 from rag_evaluator.statistics import Scale
 
-COSINE, RATING = Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
+COSINE = Scale(-1.0, 1.0, "continuous")
+RATING = Scale(1.0, 5.0)
 
 
 @pytest.mark.parametrize(

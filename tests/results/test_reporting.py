@@ -35,7 +35,8 @@ def figures_of(scores: list[float], metric: str = "faithfulness", **keys: Any) -
 
 def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
     """statsmodels' interval with n_eff as docs/formulas.md has it."""
-    n, mean = len(scores), sum(scores) / len(scores)
+    n = len(scores)
+    mean = sum(scores) / len(scores)
     common = max(scores.count(score) for score in scores) / n
     fuller = max(scores.count(0), scores.count(1)) / n
     weight = 1.0 if common == 1 else max(fuller, 2 * common - 1, 0.1)

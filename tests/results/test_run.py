@@ -12,7 +12,8 @@ from tests.dataset.data_files import FILES, TRICKY
 
 @pytest.mark.parametrize("sizes", [[1], [2, 0, 3], [1] * 50, [0, 0, 7, 1, 0], [1, 300, 2]])
 def test_the_details_of_every_row_are_found_whatever_their_sizes(tmp_path, sizes):
-    path, expected = tmp_path / "details.jsonl", {}
+    path = tmp_path / "details.jsonl"
+    expected = {}
     with path.open("w") as file:
         for row, count in enumerate(sizes):
             expected[row] = [{"row": row, "text": "x" * (37 * (row + part) % 211)} for part in range(count)]

@@ -69,10 +69,13 @@ def kept(config: Path) -> set[str]:
 
 def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, seed: int) -> None:
     """Kill runs at random moments; what is on disk at a kill must never be begun again."""
-    moments, killed, record = random.Random(seed), 0, config.parent / "record"
+    moments = random.Random(seed)
+    killed = 0
+    record = config.parent / "record"
     run = {"arguments": [str(config)]}
     while killed < kills:
-        known, before = kept(config), len(begun(record))
+        known = kept(config)
+        before = len(begun(record))
         [code] = zygote.run(record, {**run, "signals": [[moments.uniform(0, longest), signal.SIGKILL]]})
         assert not known & set(begun(record)[before:])
         if code != -9:  # it was done before: begin anew, to be killed at another moment
@@ -80,7 +83,8 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
             shutil.rmtree(results_of(config))
             continue
         killed += 1
-    known, before = kept(config), len(begun(record))
+    known = kept(config)
+    before = len(begun(record))
     assert zygote.run(record, run) == [0]
     last = begun(record)[before:]
     assert not known & set(last)
@@ -156,7 +160,8 @@ def test_the_number_of_workers_may_change_after_a_kill(
         for number in range(first)
     ]
     assert -9 in zygote.run(tmp_path / "record", *runs)
-    known, before = kept(config), len(begun(tmp_path / "record"))
+    known = kept(config)
+    before = len(begun(tmp_path / "record"))
     runs = [{"arguments": [str(config), "--worker", f"{number}/{then}"]} for number in range(then)]
     assert zygote.run(tmp_path / "record", *runs) == [0] * then
     assert not known & set(begun(tmp_path / "record")[before:])
@@ -194,7 +199,8 @@ def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote,
 def same_as_alone(config: Path, tmp_path: Path) -> None:
     """The results are those of one undisturbed process, with every score exactly once."""
     run_command(config, "--set", f"output_dir={tmp_path / 'alone'}")
-    alone, shared = bytes_of(tmp_path / "alone" / "run"), bytes_of(results_of(config))
+    alone = bytes_of(tmp_path / "alone" / "run")
+    shared = bytes_of(results_of(config))
     for name in set(FILES) - {"manifest.json"}:
         assert shared[name] == alone[name], name
     details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
@@ -267,7 +273,9 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
 
 
 def test_no_more_cells_than_the_limit_are_in_the_making() -> None:
-    most, under_way, made = 0, 0, []
+    most = 0
+    under_way = 0
+    made = []
 
     async def slow(unit: Sample, column: str, repeat: int) -> Record:
         nonlocal most, under_way
@@ -324,7 +332,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         run_command(config, "--set", f"output_dir={disk}")
         assert {path: path.stat().st_ino for path in known} == known  # finished chunks were not made again
         run_command(config, "--set", f"output_dir={tmp_path / 'other'}")
-        full, other = bytes_of(disk / "run"), bytes_of(tmp_path / "other" / "run")
+        full = bytes_of(disk / "run")
+        other = bytes_of(tmp_path / "other" / "run")
         for name in set(FILES) - {"manifest.json"}:
             assert full[name] == other[name]
 
@@ -353,7 +362,8 @@ def test_where_hard_links_are_missing_files_are_renamed(
     run_command(config, "--set", f"output_dir={tmp_path / 'linked'}")
     monkeypatch.setattr("rag_evaluator.run.journal.os.link", refuse)
     run_command(config)
-    linked, renamed = bytes_of(tmp_path / "linked" / "run"), bytes_of(results_of(config))
+    linked = bytes_of(tmp_path / "linked" / "run")
+    renamed = bytes_of(results_of(config))
     assert all(linked[name] == renamed[name] for name in set(FILES) - {"manifest.json"})
 
 

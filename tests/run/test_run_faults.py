@@ -360,7 +360,8 @@ def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it
         """Takes half of a line, then nothing, then everything: somebody has freed space."""
 
         def __init__(self, file: Any) -> None:
-            self.file, self.calls = file, 0
+            self.file = file
+            self.calls = 0
 
         def write(self, data: memoryview) -> int:
             self.calls += 1

@@ -93,7 +93,8 @@ class Cluster:
         wait_until("munge -n | unmunge", 30)
 
     def _settings(self) -> str:
-        host, memory = socket.gethostname().split(".")[0], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        host = socket.gethostname().split(".")[0]
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         ports = _free_ports(len(NODES) + 1)
         node_lines = "".join(
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={CPUS} Sockets=1 "

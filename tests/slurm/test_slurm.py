@@ -15,7 +15,8 @@ from rag_evaluator.results import FILES
 from rag_evaluator.run import Journal
 
 ROOT = Path(__file__).parent.parent.parent
-ROWS, CHUNK = 400, 10
+ROWS = 400
+CHUNK = 10
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(not can_run(), reason="needs Slurm and root; see install.sh")]
 
 

@@ -106,7 +106,8 @@ def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: Capture
 
 def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(config: Path, capsys: Capture) -> None:
     run_command(config)
-    folder, before = report_of(config).parent, report_of(config).stat().st_mtime_ns
+    folder = report_of(config).parent
+    before = report_of(config).stat().st_mtime_ns
     labels = config.parent / "labels.csv"
     labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), "utf-8")
     certify(folder, labels)

@@ -57,7 +57,8 @@ def test_three_workers_killed_five_times_give_what_one_process_gives(
 ) -> None:
     model = model_folder("llama-bytelevel")
     config, alone = (begin(tmp_path / name, model, 60) for name in ("shared", "alone"))
-    record, killed = tmp_path / "record", 0
+    record = tmp_path / "record"
+    killed = 0
     assert zygote.run(record, {"arguments": [command, str(alone)]}) in ([0], [1])
     while killed < 5:
         workers = [{"arguments": [command, str(config), "--worker", f"{number}/3"]} for number in range(3)]

@@ -81,9 +81,11 @@ def test_every_strategy_finds_the_true_order(name: str, count: int) -> None:
 
 def insertion_calls(places: Sequence[int]) -> int:
     """Comparisons of binary insertion, counted by another writing of it: a search in the places already taken."""
-    calls, taken = 0, list[int]()
+    calls = 0
+    taken = list[int]()
     for place in places:
-        low, high = 0, len(taken)
+        low = 0
+        high = len(taken)
         while low < high:
             middle = (low + high - 1) // 2
             calls += 1

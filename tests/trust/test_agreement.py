@@ -22,7 +22,8 @@ SCORES = np.round(np.clip(0.3 + 0.3 * LABELS + RNG.normal(0, 0.25, 60), 0, 1), 1
 GRADES = (1.0, 2.0, 3.0, 4.0, 5.0)
 GRADED = RNG.integers(1, 6, 60).astype(float)
 NEAR = np.clip(GRADED + RNG.integers(-1, 2, 60), 1, 5)
-ROWS, NEAR_ROWS = pairs_of(SCORES, LABELS), pairs_of(NEAR, GRADED)
+ROWS = pairs_of(SCORES, LABELS)
+NEAR_ROWS = pairs_of(NEAR, GRADED)
 SURE = [1] * 20 + [0] * 20
 
 
@@ -59,7 +60,8 @@ def test_spearman_is_that_of_scipy() -> None:
 def test_kappa_and_weighted_kappa_are_those_of_statsmodels() -> None:
     table = np.histogram2d(SCORES >= 0.5, LABELS, bins=2)[0]
     assert binary_agreement(ROWS, 0.5)["kappa"].value == pytest.approx(cohens_kappa(table).kappa)
-    graded, table = graded_agreement(NEAR_ROWS, GRADES), np.histogram2d(NEAR, GRADED, bins=5)[0]
+    graded = graded_agreement(NEAR_ROWS, GRADES)
+    table = np.histogram2d(NEAR, GRADED, bins=5)[0]
     assert graded["kappa_quadratic"].value == pytest.approx(cohens_kappa(table, wt="quadratic").kappa)
     nearest = graded_agreement(pairs_of([1.2, 1.8, 4.4, 5.0, 3.5], [1, 2, 4, 5, 3]), GRADES)  # of two grades the lower
     assert nearest["kappa_quadratic"].value == 1.0
@@ -75,7 +77,8 @@ def test_kappa_worked_by_hand() -> None:
     assert result["agreement"] == mean_interval([1] * 35 + [0] * 15, PASS)
     # 20 of 30 accepted rows, 15 of 20 others; the intervals of both shares as legs of a right triangle
     assert result["balanced_accuracy"].value == pytest.approx((20 / 30 + 15 / 20) / 2)
-    yes, no = mean_interval([1] * 20 + [0] * 10, PASS), mean_interval([1] * 15 + [0] * 5, PASS)
+    yes = mean_interval([1] * 20 + [0] * 10, PASS)
+    no = mean_interval([1] * 15 + [0] * 5, PASS)
     legs = [(e.mean or 0) - (e.ci_low or 0) for e in (yes, no)]
     assert result["balanced_accuracy"].ci_low == pytest.approx((20 / 30 + 15 / 20) / 2 - np.hypot(*legs) / 2)
 
@@ -173,7 +176,8 @@ def test_a_row_s_verdict_does_not_depend_on_its_own_label_or_on_those_of_its_clu
 
 
 def test_a_given_threshold_is_used_as_it_is() -> None:
-    given, chosen = binary_agreement(ROWS, 0.4), binary_agreement(ROWS)
+    given = binary_agreement(ROWS, 0.4)
+    chosen = binary_agreement(ROWS)
     assert (given["threshold"], given["cross_fitted"], chosen["cross_fitted"]) == (0.4, False, True)
     assert given["agreement"].mean == pytest.approx(np.mean((SCORES >= 0.4) == LABELS))
 

@@ -93,7 +93,8 @@ def test_bounds_of_many_data_sets_hold_data_sets_that_have_only_atoms() -> None:
     [(scale, 0.95) for scale in (JUDGED, Scale(kind="continuous"), RELEVANCY, ROUGE)] + [(JUDGED, 0.8), (JUDGED, 0.99)],
 )
 def test_p_is_below_its_limit_only_where_the_interval_excludes_0(scale: Scale, level: float) -> None:
-    rng, seen = np.random.default_rng(4), set()
+    rng = np.random.default_rng(4)
+    seen = set()
     for n in (5, 12, 30):
         for shift in (0.0, 0.05, 0.1, 0.2, 0.6, 0.9):
             differences = rng.choice([-0.5, 0.0, 0.25, 0.5], n) * rng.integers(0, 2) + rng.normal(shift, 0.1, n)
@@ -110,6 +111,7 @@ def test_p_is_below_its_limit_only_where_the_interval_excludes_0(scale: Scale, l
 
 
 def test_p_of_continuous_differences_that_rise_further_than_they_fall_is_that_of_scipy_s_paired_t_test() -> None:
-    a, b = np.full(40, 0.1), np.array([1.0, 0.0]).repeat([10, 30])
+    a = np.full(40, 0.1)
+    b = np.array([1.0, 0.0]).repeat([10, 30])
     (row,) = compare_scores([Paired("m", a, b, Scale(kind="continuous"))])
     assert row.p == pytest.approx(stats.ttest_rel(b, a).pvalue)

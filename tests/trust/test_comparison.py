@@ -11,7 +11,8 @@ import scipy.stats
 from rag_evaluator import METRICS
 from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_interval, difference_test
 
-JUDGED, LOWER = Scale(), Scale(better="lower")
+JUDGED = Scale()
+LOWER = Scale(better="lower")
 NAN = math.nan
 
 
@@ -67,7 +68,8 @@ def test_what_is_said_of_a_difference_does_not_depend_on_the_level_of_its_interv
 
 
 def test_the_family_of_holm_is_all_metrics_of_all_runs() -> None:
-    sure, unsure = paired("sure", [0.0] * 8, [1.0] * 8, JUDGED), paired("unsure", [0, 1] * 4, [1, 0] * 4, JUDGED)
+    sure = paired("sure", [0.0] * 8, [1.0] * 8, JUDGED)
+    unsure = paired("unsure", [0, 1] * 4, [1, 0] * 4, JUDGED)
     missing = paired("missing", [NAN] * 8, [1.0] * 8, JUDGED)
     rows = compare_scores([sure, unsure, missing, sure])
     p = rows[0].p
@@ -87,7 +89,8 @@ def test_clusters_widen_the_interval_and_weaken_test_and_power() -> None:
     differences = [0.4, 0.4, 0.4, -0.1, -0.1, -0.1, 0.3, 0.3, 0.3, 0.2, 0.2, 0.2]
     pair = paired("m", [0.5] * 12, [0.5 + value for value in differences], JUDGED)
     clusters = [f"document {number // 3}" for number in range(12)]
-    (alone,), (together,) = compare_scores([pair]), compare_scores([pair], clusters)
+    (alone,) = compare_scores([pair])
+    (together,) = compare_scores([pair], clusters)
     assert together.difference == difference_interval(pair.b - 0.5, JUDGED, clusters=clusters)
     assert (alone.p or 1) < (together.p or 0)
     assert (alone.smallest_difference or 1) < (together.smallest_difference or 1)
@@ -111,7 +114,8 @@ def test_groups_are_described_without_a_test() -> None:
 
 
 def test_weights_count_as_that_many_equal_rows_in_the_means() -> None:
-    pair, weights = paired("m", [0.0, 1.0, 0.5], [1.0, 0.0, 0.5], JUDGED), np.array([3.0, 1.0, 0.0])
+    pair = paired("m", [0.0, 1.0, 0.5], [1.0, 0.0, 0.5], JUDGED)
+    weights = np.array([3.0, 1.0, 0.0])
     (row,) = compare_scores([pair], weights=weights)
     assert (row.mean_a, row.mean_b, row.difference.mean) == (0.25, 0.75, 0.5)
     assert row.difference == difference_interval(pair.b - pair.a, JUDGED, weights=weights)

@@ -22,11 +22,15 @@ def test_many_data_sets_at_once_have_the_intervals_of_each_alone(part: Part, cel
     function = mean_interval if part.bounds is mean_bounds else difference_interval
     for low, high, scores, masses in zip(bounds.low, bounds.high, values, weights, strict=True):
         if values.ndim > weights.ndim:
-            rows, labels, shares = scores.ravel(), np.repeat(np.arange(10), scores.shape[-1]), None
+            rows = scores.ravel()
+            labels = np.repeat(np.arange(10), scores.shape[-1])
+            shares = None
         else:
             alone = function(scores, part.scale, weights=masses)
             assert (alone.ci_low, alone.ci_high) == pytest.approx((low, high), abs=1e-9)
-            rows, labels, shares = np.repeat(scores, 3), np.repeat(np.arange(10), 3), np.repeat(masses, 3)
+            rows = np.repeat(scores, 3)
+            labels = np.repeat(np.arange(10), 3)
+            shares = np.repeat(masses, 3)
         clustered = function(rows, part.scale, clusters=list(labels), weights=shares)
         assert (clustered.ci_low, clustered.ci_high) == pytest.approx((low, high), abs=1e-9)
 

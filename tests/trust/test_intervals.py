@@ -16,9 +16,13 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from rag_evaluator.statistics import Estimate, Scale, difference_interval, mean_interval, pass_rate, tie_warning
 
-JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
-LOWER, COSINE, STARS = Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
-RELEVANCY, STRINGS = COSINE._replace(atoms=(0.0,)), CONTINUOUS._replace(atoms=(0.0, 1.0))
+JUDGED = Scale()
+CONTINUOUS = Scale(kind="continuous")
+LOWER = Scale(better="lower")
+COSINE = Scale(-1.0, 1.0, "continuous")
+STARS = Scale(1.0, 5.0)
+RELEVANCY = COSINE._replace(atoms=(0.0,))
+STRINGS = CONTINUOUS._replace(atoms=(0.0, 1.0))
 SCALES = (JUDGED, CONTINUOUS, LOWER, COSINE, STARS, RELEVANCY, STRINGS)
 NAN = float("nan")
 NUMBERS = np.random.default_rng(0).beta(2, 5, 40)
@@ -125,7 +129,8 @@ def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
 
 
 def test_weighted_judged_scores_have_pseudo_rows_of_an_effective_row_s_weight_worked_by_hand() -> None:
-    scores, masses = [1.0, 1.0, 0.5, 0.0], [4.0, 2.0, 3.0, 1.0]
+    scores = [1.0, 1.0, 0.5, 0.0]
+    masses = [4.0, 2.0, 3.0, 1.0]
     expected = wilson(scores, masses, 0.6)  # 6 of 10 are at 1
     assert ends(mean_interval(scores, JUDGED, weights=masses)) == pytest.approx(expected, abs=1e-9)
     fit, effective = larger_fit(scores, masses, (-1.0, 1.0), 0.2)  # of the differences 6 of 10 have one value

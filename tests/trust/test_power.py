@@ -41,7 +41,8 @@ def test_clusters_count_for_as_many_rows_as_they_are_worth() -> None:
 
 @pytest.mark.parametrize("scale", [Scale(), Scale(kind="continuous")])
 def test_rows_of_a_cluster_that_are_all_equal_tell_as_much_as_one_of_them(scale: Scale) -> None:
-    a, b = np.array([0.2, 0.4, 0.4, 0.6, 0.9, 0.5]), np.array([0.3, 0.4, 0.7, 0.5, 1.0, 0.8])
+    a = np.array([0.2, 0.4, 0.4, 0.6, 0.9, 0.5])
+    b = np.array([0.3, 0.4, 0.7, 0.5, 1.0, 0.8])
     [alone] = compare_scores([Paired("m", a, b, scale)])
     five = [str(place) for place in range(6) for _ in range(5)]
     [of_clusters] = compare_scores([Paired("m", a.repeat(5), b.repeat(5), scale)], five)

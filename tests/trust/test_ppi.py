@@ -37,7 +37,9 @@ def test_with_one_slope_it_is_the_published_estimate() -> None:
 
 def by_hand(labels: np.ndarray, residuals: np.ndarray, ends: tuple[float, float], rows: int) -> tuple[float, float]:
     """Shift of the centre, and variance, of a uniform draw: both with one more value at each end."""
-    n, more, all_labels = len(labels), np.array([*residuals, *ends]), np.array([*labels, 0.0, 1.0])
+    n = len(labels)
+    more = np.array([*residuals, *ends])
+    all_labels = np.array([*labels, 0.0, 1.0])
     part = 1 - n / rows
     own = np.sum((residuals - more.mean()) ** 2) / (n * (n - 1)) * (n / (n + 2)) ** 2
     extra = np.sum((np.array(ends) - more.mean()) ** 2) / (n + 2) / (n + 1)
@@ -46,7 +48,8 @@ def by_hand(labels: np.ndarray, residuals: np.ndarray, ends: tuple[float, float]
 
 
 def test_the_interval_of_a_uniform_draw_worked_step_by_step() -> None:
-    f, y = F[:25], Y[:25]
+    f = F[:25]
+    y = Y[:25]
     slopes = by_other_folds(f, y, dealt(np.arange(25)), np.zeros(25), 60 / 35)
     result = label_mean(F, Y)
     assert result.labels_only is None
@@ -56,7 +59,8 @@ def test_the_interval_of_a_uniform_draw_worked_step_by_step() -> None:
     residuals = corrected - corrected.mean()
     predicted = np.clip(y - residuals, 0, 1)
     shift, variance = by_hand(y, residuals, (-predicted.max(), 1 - predicted.min()), 60)
-    centre, half = corrected.mean() + shift, stats.t.ppf(0.975, 24) * np.sqrt(variance)
+    centre = corrected.mean() + shift
+    half = stats.t.ppf(0.975, 24) * np.sqrt(variance)
     assert (result.ci_low, result.ci_high) == (pytest.approx(centre - half), pytest.approx(centre + half))
     alone = np.array([*y, 0.0, 1.0]).var(ddof=1) / 27
     assert result.labels_saved == pytest.approx(25 * (alone / variance - 1))
@@ -80,13 +84,15 @@ def test_strata_have_their_own_weights_and_variances_worked_by_hand() -> None:
     assert result.judge_weight == 0.0  # scores say nothing more within strata
     shares = np.array([0.6 / 4] * 4 + [0.4 / 3] * 3)
     residuals = np.array([0.25, 0.25, 0.25, -0.75, -1 / 3, -1 / 3, 2 / 3])
-    units, ends = 1 / np.sum(shares**2) + 2, np.array([-3 / 4, 1 - 1 / 3])
+    units = 1 / np.sum(shares**2) + 2
+    ends = np.array([-3 / 4, 1 - 1 / 3])
     mean = ends.sum() / units
     factors = np.array([(1 - 4 / 60) * 0.15**2 / (1 - 1 / 4)] * 4 + [(1 - 3 / 40) * (0.4 / 3) ** 2 / (1 - 1 / 3)] * 3)
     rest = np.sum(np.array([1 - 4 / 60] * 4 + [1 - 3 / 40] * 3) * shares**2) / np.sum(shares**2)
     own = (1 - 2 / units) ** 2 * np.sum(factors * (residuals - mean) ** 2)
     extra = rest * np.sum((ends - mean) ** 2) / units**2 / (1 - 1 / units)
-    y, p = np.array([1, 1, 1, 0, 0, 0, 1, 0, 1]), np.array([*shares, 1 / (units - 2), 1 / (units - 2)])
+    y = np.array([1, 1, 1, 0, 0, 0, 1, 0, 1])
+    p = np.array([*shares, 1 / (units - 2), 1 / (units - 2)])
     p = p / p.sum()
     spread = np.sum(p * (y - np.sum(p * y)) ** 2) * units / (units - 1)
     half = stats.t.ppf(0.975, 7 - 2) * np.sqrt(own + extra + spread / 100)
@@ -110,7 +116,8 @@ def test_rows_without_a_score_are_a_stratum_whose_mean_comes_from_labels_alone()
 
 
 def test_blank_labels_are_counted_and_labels_of_rows_that_were_not_drawn_do_not_count() -> None:
-    scores, labels = [0.5] * 20, [1, 0, 1, NAN, 1, 1] + [NAN] * 14
+    scores = [0.5] * 20
+    labels = [1, 0, 1, NAN, 1, 1] + [NAN] * 14
     drawn = [True] * 4 + [False] * 16
     result = label_mean(scores, labels, drawn=drawn)
     assert (result.labels, result.blank) == (3, 1)
@@ -172,7 +179,9 @@ def test_another_scale_moves_estimate_and_interval_with_it() -> None:
 
 def test_nothing_depends_on_the_order_of_rows_with_keys() -> None:
     order = np.random.default_rng(0).permutation(60)
-    strata, chances, keys = np.arange(60) % 2, np.linspace(0.2, 0.6, 60), [f"row {row}" for row in range(60)]
+    strata = np.arange(60) % 2
+    chances = np.linspace(0.2, 0.6, 60)
+    keys = [f"row {row}" for row in range(60)]
     moved = label_mean(
         F[order],
         Y[order],
@@ -185,7 +194,8 @@ def test_nothing_depends_on_the_order_of_rows_with_keys() -> None:
 
 
 def test_the_difference_of_two_runs_uses_rows_with_a_label_in_both() -> None:
-    first, second = [0.0, 1, 1, 0, NAN, 1] + [NAN] * 14, [1.0, 1, 1, 1, 1, NAN] + [NAN] * 14
+    first = [0.0, 1, 1, 0, NAN, 1] + [NAN] * 14
+    second = [1.0, 1, 1, 1, 1, NAN] + [NAN] * 14
     result = label_difference([0.2] * 20, np.subtract(second, first), Scale(-1.0, 1.0))
     assert result.labels == 4
     assert result.label_mean == pytest.approx(0.5)  # 1, 0, 0, 1
@@ -212,7 +222,8 @@ def test_fewer_than_five_labels_of_the_rarer_value_leave_labels_only_and_the_rea
 
 def test_each_label_is_corrected_by_the_slope_of_the_other_folds_worked_by_hand() -> None:
     rng = np.random.default_rng(4)
-    f, strata = rng.random(200), np.repeat([0, 1], 100)
+    f = rng.random(200)
+    strata = np.repeat([0, 1], 100)
     y = (rng.random(200) < 0.2 + 0.6 * f).astype(float)
     seen = np.where(np.arange(200) % 4 == 0, y, NAN)
     known = np.flatnonzero(np.arange(200) % 4 == 0)
@@ -241,7 +252,8 @@ def test_labels_of_one_unit_do_not_choose_the_slope_for_each_other() -> None:
     f = np.repeat(rng.random(20), 10)
     y = np.where(np.arange(200) < 100, np.repeat((rng.random(20) < 0.5).astype(float), 10), NAN)
     keys = [str(row // 10) for row in range(200)]
-    apart, whole = label_mean(f, y), label_mean(f, y, units=keys)
+    apart = label_mean(f, y)
+    whole = label_mean(f, y, units=keys)
     assert apart.label_mean != whole.label_mean
     order = rng.permutation(200)
     assert label_mean(f[order], y[order], units=[keys[row] for row in order]) == whole

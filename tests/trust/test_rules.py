@@ -10,7 +10,9 @@ from rag_evaluator.comparison import Measured, Verdict, check_rules
 from rag_evaluator.statistics import Rule, Scale, difference_interval, mean_interval, parse_limit, parse_rule
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
-JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
+JUDGED = Scale()
+LOWER = Scale(better="lower")
+COSINE = Scale(-1, 1, "continuous")
 
 
 def verdict(text: str, values: list[float], scale: Scale = JUDGED) -> Verdict:
@@ -81,7 +83,8 @@ assert len(FEWEST) == 5
 
 @pytest.mark.parametrize("line", FEWEST)
 def test_the_docs_name_the_fewest_rows_that_can_pass(line: tuple[str, str]) -> None:
-    text, rows = line[0], int(line[1])
+    text = line[0]
+    rows = int(line[1])
     for count, passes in ((rows, True), (rows - 1, False)):
         if text.startswith("not worse by "):
             assert not_worse([0.0] * count, float(text.removeprefix("not worse by "))).passed is passes

@@ -41,7 +41,8 @@ def by_transformers(folder: Path, prompt: str, sentences: list[str]) -> list[tup
     first = len(offsets) - count - 1
     with torch.inference_mode():
         shares = model(**inputs).logits[0].softmax(-1)[:, 1].tolist()
-    expected, start = [], 0
+    expected = []
+    start = 0
     for sentence in sentences:
         end = start + len(sentence)
         places = [place for place in range(first, len(offsets) - 1) if offsets[place][0] < end]

@@ -19,7 +19,8 @@ ROW = {
 }
 
 
-CONTEXTS, CLAIM = ROW["retrieved_contexts"], "It has two arches."
+CONTEXTS = ROW["retrieved_contexts"]
+CLAIM = "It has two arches."
 
 
 @pytest.fixture(scope="module")

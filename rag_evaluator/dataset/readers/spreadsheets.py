@@ -15,7 +15,9 @@ from rag_evaluator.dataset.readers.json_files import InputRecord, joined, librar
 from rag_evaluator.errors import DatasetError
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
-SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that this program writes
+# the first two sheets of a workbook that this program writes
+SUMMARY = "summary"
+SCORES = "scores"
 OWN_SHEETS = (SCORES, "labels")  # that are read of workbooks that this program writes
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
@@ -81,7 +83,8 @@ def read_xlsx(path: Path) -> Iterator[InputRecord]:
     with library_errors(path.name, "an Excel workbook", "Save it again as .xlsx without a password, or as .csv."):
         with zipfile.ZipFile(path) as archive:  # libraries leave the calculation to the next program, and say so
             is_calculated = not re.search(rb"fullCalcOnLoad=[\"'](1|true)", archive.read("xl/workbook.xml"))
-        entered, calculated = _sheet(path, data_only=False), _sheet(path, data_only=True)
+        entered = _sheet(path, data_only=False)
+        calculated = _sheet(path, data_only=True)
         rows = [
             (number, [_cell_value(*cell, *value, is_calculated) for cell, value in zip(*pair, strict=True)])
             for number, pair in enumerate(zip(entered, calculated, strict=True), start=1)

@@ -57,7 +57,11 @@ class Guard:
     """
 
     def __init__(self, app: ASGIApp, token: str, host: str, port: int, writes: bool = False) -> None:
-        self.app, self.token, self.host, self.port, self.writes = app, token, host, port, writes
+        self.app = app
+        self.token = token
+        self.host = host
+        self.port = port
+        self.writes = writes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -68,7 +72,8 @@ class Guard:
 
     def _early(self, request: Request) -> Response | None:
         """The answer to a request that does not reach a page; None for the others."""
-        reads, is_public = request.method in READING, str(request.scope["path"]).startswith(PUBLIC)
+        reads = request.method in READING
+        is_public = str(request.scope["path"]).startswith(PUBLIC)
         token = request.query_params.get("token") if reads else None
         try:
             self._check_host(request)
@@ -98,7 +103,8 @@ class Guard:
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""
         origin_here = f"http://{request.headers['host'].lower()}"
-        origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
+        origins = request.headers.getlist("origin")
+        sites = request.headers.getlist("sec-fetch-site")
         if any(origin.lower() != origin_here for origin in origins) or not set(sites) <= {"none", "same-origin"}:
             raise HTTPException(403, OTHER_ORIGIN)
 
@@ -133,7 +139,8 @@ def split_host(text: str) -> tuple[str | None, int]:
     """Name and port of a `Host` header; the port is 80 where there is none. None for what is no host."""
     name, mark, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
     if not mark:
-        name, port = text, "80"
+        name = text
+        port = "80"
     if name.startswith("[") and name.endswith("]"):
         name = name[1:-1]
     elif ":" in name:
@@ -202,13 +209,17 @@ def number_of(text: str) -> int:
 
 def error_answer(request: Request, error: Exception) -> Response:
     """What is wrong, in plain words; of a fault of this program the terminal alone shows the traceback."""
-    status, text = 500, FAULT
+    status = 500
+    text = FAULT
     if isinstance(error, NotThere):
-        status, text = 404, NOT_THERE
+        status = 404
+        text = NOT_THERE
     elif isinstance(error, RagEvaluatorError):  # a request, or the files of a run, which cannot be read
-        status, text = 400 if isinstance(error, BadRequest | ReviewError) else 500, clean(str(error))
+        status = 400 if isinstance(error, BadRequest | ReviewError) else 500
+        text = clean(str(error))
     elif isinstance(error, HTTPException):  # what Starlette itself refuses, such as an address that is no page
-        status, text = error.status_code, NOT_THERE if error.status_code == 404 else FAULT
+        status = error.status_code
+        text = NOT_THERE if error.status_code == 404 else FAULT
     if request.url.path.startswith("/api/"):
         return as_json({"error": text}, status)
     return plain_error(status, text)

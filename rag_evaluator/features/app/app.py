@@ -74,7 +74,8 @@ class Pages:
     def runs(self, request: Request) -> Response:
         if self.state.folders.only is not None:
             return RedirectResponse(address("/run/", self.state.folders.only), 303)
-        listed, how = entries(self.state), command("config.yaml")
+        listed = entries(self.state)
+        how = command("config.yaml")
         return page("run_list.html", self.state, "Runs", entries=listed, columns=list_columns(listed), command=how)
 
     def run(self, request: Request) -> Response:
@@ -130,7 +131,8 @@ class Pages:
         asked = {name: value for name, value in request.query_params.items() if name != WITH}
         query = read_query(asked, table.runs)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            total, rows = table.runs[0].count, first_rows(table.runs[0], query.offset, query.limit)
+            total = table.runs[0].count
+            rows = first_rows(table.runs[0], query.offset, query.limit)
             return as_json({"total": total, "all": total, "rows": rows})
         index = self._index(table)
         total, rows = index.page(query)

@@ -146,12 +146,14 @@ def apply_reviews(
     if not (folder / NAME).is_file():
         view = command("view", folder, "--review")
         raise ResultsError(f"{folder / NAME}: not there: nobody has reviewed this run. To begin: {view}")
-    reviewed, store = _dataset(Run(folder), dataset), ReviewStore(folder)
+    reviewed = _dataset(Run(folder), dataset)
+    store = ReviewStore(folder)
     path = next_name(reviewed.path or Path(f"{folder.name}.jsonl")) if out is None else Path(out).expanduser()
     if path.suffix.lower() not in LINES:
         raise ConfigError(f"--out {path}: the new dataset is written as {' or '.join(LINES)}.")
     rows, already = revise(store, reviewed, drop)
-    changes, history = [change for row in rows for change in row.changes()], history_path(path)
+    changes = [change for row in rows for change in row.changes()]
+    history = history_path(path)
     if not changes:
         why = f"its {already} reviews are in this dataset already" if already else "no correction changes the dataset"
         flags = "" if drop or already else " Rows with a flag are kept unless you name it: --drop too_easy"
@@ -164,7 +166,8 @@ def apply_reviews(
 
 def _dataset(run: Run, user_data: str | Path | None) -> Dataset:
     """The dataset that a run has judged; where its rows came from Python, as the run has kept them."""
-    mapping, configured = run.config.get("columns") or {}, user_data or run.config.get("dataset")
+    mapping = run.config.get("columns") or {}
+    configured = user_data or run.config.get("dataset")
     if configured is None:
         added = {*run.metrics, DROPPED}
         rows = [{name: value for name, value in row.items() if name not in added} for row in run.rows()]
@@ -209,7 +212,8 @@ class RevisedRow:
 
     def changes(self) -> Iterator[Change]:
         """What is different in the new dataset, for people to read."""
-        place, was = self.sample.index, self.sample.columns
+        place = self.sample.index
+        was = self.sample.columns
         name = row_name(place, self.sample.row)
         if self.is_dropped:
             flag = next(iter(flags_of(self.records).values()))
@@ -244,10 +248,12 @@ def revise(store: ReviewStore, dataset: Dataset, drop: Collection[str]) -> tuple
     Raises `DatasetError` for a review of a row that is not in the dataset as it was, or several times and never in its
     place.
     """
-    applied, places = {line["id"] for line in old_history(dataset)}, dict[str, list[int]]()
+    applied = {line["id"] for line in old_history(dataset)}
+    places = dict[str, list[int]]()
     for sample in dataset.samples:
         places.setdefault(sample.digest, []).append(sample.index)
-    reviews, already = dict[int, list[ReviewRecord]](), 0
+    reviews = dict[int, list[ReviewRecord]]()
+    already = 0
     for record in store.records():
         if record.kind not in ("flag", "correct"):
             continue
@@ -303,7 +309,8 @@ def write_revision(rows: Sequence[RevisedRow], dataset: Dataset, out: Path) -> N
     The file is read again before it gets its name: a row that would be read otherwise than it was reviewed is an
     error, and nothing is written.
     """
-    kept, old = [row for row in rows if not row.is_dropped], dataset.lines()
+    kept = [row for row in rows if not row.is_dropped]
+    old = dataset.lines()
 
     def write(path: Path) -> None:
         with path.open("wb") as file:

@@ -54,7 +54,8 @@ class RowQuery(BaseModel):
             columns: what can be asked for -> its column in the index.
             metrics: those of which one is missing where none is chosen.
         """
-        parts, values = ["1"], list[float | str]()
+        parts = ["1"]
+        values = list[float | str]()
         for word in clean(self.search).casefold().split():
             parts.append("instr(searched, ?) > 0")
             values.append(word)
@@ -111,7 +112,8 @@ class RowIndex:
     """
 
     def __init__(self, table: RunsTable) -> None:
-        self.table, self._lock = table, Lock()
+        self.table = table
+        self._lock = Lock()
         # what can be sorted and filtered by -> its column in the index: names of metrics may hold anything
         self.columns = {column.key: f"c{place}" for place, column in enumerate(columns_of(table.runs))}
         self._database = sqlite3.connect("", check_same_thread=False)
@@ -122,7 +124,8 @@ class RowIndex:
             f"CREATE TABLE rows ({', '.join(['row INTEGER PRIMARY KEY', 'worst INTEGER', *kinds])});"  # read quickly
             "CREATE TABLE texts (row INTEGER PRIMARY KEY, numbers TEXT, question TEXT, shown TEXT, searched TEXT)"
         )
-        worst, self.count = worst_places(table.runs[0]), 0
+        worst = worst_places(table.runs[0])
+        self.count = 0
         places = ", ".join("?" * (2 + len(kinds)))
         for number, row in enumerate(rows_of(table.runs, table.on)):
             cells = {**{f"{GROUP}{name}": value for name, value in row.groups.items()}, **row.scores}

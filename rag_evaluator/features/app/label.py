@@ -124,14 +124,16 @@ class DrawQuestions:
     """
 
     def __init__(self, reviews: Reviews, path: str, about: Json) -> None:
-        self.run, self.draw = reviews.run(path), str(about.get("draw"))
+        self.run = reviews.run(path)
+        self.draw = str(about.get("draw"))
         draw = reviews.draws(self.run).get(self.draw)
         if draw is None:
             raise NotThere(self.draw)
         self.per = "statement" if about.get("per") == "statement" else "score"
         details = {row: self.run.details(row) for row in draw.rows} if self.per == "statement" else {}
         names = [name for name in draw.metrics if name in self.run.metrics and is_judged(self.run.manifest, name)]
-        self.store, self.items = reviews.store(self.run), items_of(draw.rows, names, details)
+        self.store = reviews.store(self.run)
+        self.items = items_of(draw.rows, names, details)
         self.labels = given_labels(self.store, self.draw, reviews.who, self.run.digests)
 
     def choices(self, item: LabelItem) -> list[tuple[str, str, float]]:
@@ -155,7 +157,9 @@ class LabelRoutes:
     def page(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each; or the place for the questions of one."""
         run = self.reviews.run(path := request.path_params["path"])
-        store, by, draws = self.reviews.store(run), self.reviews.who, []
+        store = self.reviews.store(run)
+        by = self.reviews.who
+        draws = []
         for name, draw in self.reviews.draws(run).items():
             labelled = {record.row for record in store.labels(name, by, run.digests)}
             draws.append((name, draw, len(labelled), store.is_closed(name, by)))
@@ -173,7 +177,9 @@ class LabelRoutes:
         Without a place it is the first question that has no answer; after the last one it is the end.
         """
         asked = DrawQuestions(self.reviews, request.path_params["path"], request.query_params)
-        run, items, by = asked.run, asked.items, self.reviews.who
+        run = asked.run
+        items = asked.items
+        by = self.reviews.who
         about = {"draw": asked.draw, "per": asked.per}
         values: dict[str, Any] = {
             "about": about,
@@ -189,7 +195,8 @@ class LabelRoutes:
         place = number_of(named) if named else next(still_open, len(items))
         if place >= len(items):
             return as_page(render("label_end.html", closed=False, **values))
-        item, columns = items[place], self.reviews.columns(run, items[place].row)
+        item = items[place]
+        columns = self.reviews.columns(run, items[place].row)
         before = items[place - 1] if place and items[place - 1] in asked.labels else None
         metrics = list(dict.fromkeys(other.metric for other in items if other.row == item.row))
         values |= {
@@ -213,7 +220,8 @@ class LabelRoutes:
         place = values.get("place")
         if type(place) is not int or not 0 <= place < len(asked.items):
             raise BadRequest("there is no such question.")
-        item, after = asked.items[place], values.get("after")
+        item = asked.items[place]
+        after = values.get("after")
         sample = self.reviews.sample(asked.run, item.row)
         if values.get("item") != item.digest(sample):
             raise BadRequest("this question is another one since: its row was judged again. Load the page again.")

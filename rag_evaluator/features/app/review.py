@@ -128,7 +128,8 @@ class Reviews:
         Rows that the person labels blind are none of the worst.
         """
         run = self.run(path := request.path_params["path"])
-        places, blind = worst_places(run), self.blind(run)
+        places = worst_places(run)
+        blind = self.blind(run)
         worst = [row for row in sorted(range(len(places)), key=places.__getitem__) if row not in blind][:MOST_WORST]
         records = [record for record in self.store(run).records() if record.kind in ("flag", "correct")]
         reviewed = list(dict.fromkeys(record.row for record in reversed(records)))
@@ -142,8 +143,10 @@ class Reviews:
 
     def shown_row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
-        run, row = self.run(request.path_params["path"]), number_of(request.path_params["row"])
-        columns, sample = self.columns(run, row), self.sample(run, row)
+        run = self.run(request.path_params["path"])
+        row = number_of(request.path_params["row"])
+        columns = self.columns(run, row)
+        sample = self.sample(run, row)
         records = self.store(run).row(row, sample)
         corrected = corrections_of(records)
         shown = None if row in self.blind(run) else Markup(row_html(run, row))
@@ -154,7 +157,8 @@ class Reviews:
 
     def keep(self, path: str, values: Mapping[str, Any]) -> None:
         """Keep a flag or a correction."""
-        run, record = self.run(path), self.record(path, **{name: values.get(name) for name in SENT})
+        run = self.run(path)
+        record = self.record(path, **{name: values.get(name) for name in SENT})
         if record.kind not in ("flag", "correct") or record.row is None:
             raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
         if record.sample != self.sample(run, record.row):

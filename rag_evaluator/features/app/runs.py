@@ -32,7 +32,8 @@ class RunPart(NamedTuple):
 def part_of(status: Status) -> RunPart:
     working = any(worker.works(status.at) for worker in status.workers)
     state = "finished" if status.merged else "running" if working else "stopped"
-    (done, cells), left = status.cells, status.seconds_left
+    (done, cells) = status.cells
+    left = status.seconds_left
     says = f"{done:,} of {cells:,} {status.noun} · "
     says += f"{status.rate:.1f} {status.noun}/s" if state == "running" else state
     says += f" · about {duration(left)} left" if left is not None and state == "running" else ""
@@ -97,8 +98,12 @@ def entries(state: AppState) -> list[RunEntry]:
 
 def entry_of(state: AppState, path: str) -> RunEntry:
     """Return what the list says of a run. Raises `NotThere`."""
-    run, about, errors = state.run(path), dict[str, Any](), list[str]()
-    parts, metrics, lines = list[RunPart](), list[str](), dict[str, MetricLine]()
+    run = state.run(path)
+    about = dict[str, Any]()
+    errors = list[str]()
+    parts = list[RunPart]()
+    metrics = list[str]()
+    lines = dict[str, MetricLine]()
     try:
         journals = journals_in(run.folder) if has_begun(run.folder) else []
         about = dict(journals[0].about) if journals else {}
@@ -107,7 +112,8 @@ def entry_of(state: AppState, path: str) -> RunEntry:
         errors.append(str(error))
     if (run.folder / SCORES).is_file():
         try:
-            about, metrics = dict(run.manifest), run.metrics
+            about = dict(run.manifest)
+            metrics = run.metrics
             scales = scales_of(run.manifest, run.summary)
             lines = {metric: MetricLine(metric, row, scales[metric]) for metric, row in run.summary.items()}
         except RagEvaluatorError as error:  # its rows can be shown without figures

@@ -37,7 +37,8 @@ class FileCache(Generic[Value]):
     """
 
     def __init__(self, most: int) -> None:
-        self._most, self._lock = most, Lock()
+        self._most = most
+        self._lock = Lock()
         self._known: dict[Hashable, tuple[Hashable, Value]] = {}  # key -> stamp and value, the last one at the end
 
     def of(self, key: Hashable, stamp: Hashable, make: Callable[[], Value]) -> Value:

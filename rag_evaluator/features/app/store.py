@@ -75,8 +75,11 @@ class ReviewRecord:
 
 def checked(record: ReviewRecord) -> ReviewRecord:
     """Return the record, its texts as they can be written. Raises `ReviewError` for what cannot be kept."""
-    kind, row, after = record.kind, record.row, record.after
-    is_close, of_list = kind == "close", record.field == "reference_contexts"
+    kind = record.kind
+    row = record.row
+    after = record.after
+    is_close = kind == "close"
+    of_list = record.field == "reference_contexts"
     is_value = _are_texts if of_list else VALUES.get(str(kind), lambda value: False)
     needed = kind == "flag" or (kind, record.field) == ("correct", "user_input")
     holds = {
@@ -113,7 +116,8 @@ VALUES: Mapping[str, Callable[[Any], bool]] = {
 }
 """Kind -> whether something, other than nothing, is a value of it."""
 
-NAME, LOCK = "reviews.jsonl", ".reviews.lock"
+NAME = "reviews.jsonl"
+LOCK = ".reviews.lock"
 SECONDS = 20.0  # that another process may hold the lock
 POLL = 0.005  # seconds between two tries: who waits gets it though others take it again and again
 
@@ -140,8 +144,10 @@ class ReviewStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / NAME
-        self._thread, self._lock = RLock(), filelock.FileLock(folder / LOCK, SECONDS, poll_interval=POLL)
+        self.folder = folder
+        self.path = folder / NAME
+        self._thread = RLock()
+        self._lock = filelock.FileLock(folder / LOCK, SECONDS, poll_interval=POLL)
         self._stamp: tuple[int, int, int] | None = (0, 0, 0)  # of the file as it was read
 
     def add(self, record: ReviewRecord) -> ReviewRecord:
@@ -226,7 +232,8 @@ class ReviewStore:
             content = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
-        self._stamp, self._lacks_end = None, False
+        self._stamp = None
+        self._lacks_end = False
         self._records: list[ReviewRecord] = []
         lines = content.split(b"\n")
         for number, line in enumerate(lines, start=1):

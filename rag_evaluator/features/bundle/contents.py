@@ -16,7 +16,8 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.hub import find_model
 from rag_evaluator.resources import __version__, packaged
 
-INSTALL, SUMS = "install.sh", "SHA256SUMS"
+INSTALL = "install.sh"
+SUMS = "SHA256SUMS"
 MARKS = ("config.json", "modules.json", "adapter_config.json")  # of a model, of sentence-transformers, of an adapter
 
 

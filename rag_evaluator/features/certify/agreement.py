@@ -149,7 +149,8 @@ def cross_fitted(
     dealing = dealt(cluster_numbers(clusters, len(scores)), seed=seed)
     verdicts = np.zeros(len(scores), dtype=bool)
     for fold in np.unique(dealing):
-        inside, outside = dealing == fold, dealing != fold
+        inside = dealing == fold
+        outside = dealing != fold
         chosen = best_threshold(scores[outside], labels[outside], weights[outside], near)
         verdicts[inside] = scores[inside] >= chosen
     return best_threshold(scores, labels, weights, near), verdicts

@@ -58,7 +58,8 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     placed = (replace(label, row=place, statement=None) for place, key in enumerate(votes) for label in votes[key])
     ratings = ratings_of(list(placed), len(votes))
     labelled = Labelled("", scores, Scale(), ratings, BINARY, clusters=[str(row) for row in rows], threshold=0.5)
-    is_clear, is_settled = ~np.isnan(scores), ~np.isnan(labelled.votes)
+    is_clear = ~np.isnan(scores)
+    is_settled = ~np.isnan(labelled.votes)
     return {
         "labels": labelled.compared,
         "rows": len(set(np.array(rows)[is_clear & is_settled].tolist())),
@@ -151,10 +152,12 @@ def compared(
 
     Raises `DatasetError` for labels that cannot be used, `ResultsError` if no metric has enough of them.
     """
-    figures, found = dict[str, dict[str, Any]](), dict[str, dict[str, Any]]()
+    figures = dict[str, dict[str, Any]]()
+    found = dict[str, dict[str, Any]]()
     disagreements: list[Disagreement] = []
     kept: dict[str, KeptLabels] = {}
-    tables_of, reporting = by_metric(tables), reporting_of(run.manifest)
+    tables_of = by_metric(tables)
+    reporting = reporting_of(run.manifest)
     clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
     units = [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
     details = run.records({(label.row, metric) for metric, table in tables_of.items() for label in table.labels})

@@ -147,7 +147,8 @@ def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, 
     named = {_name(run, metric, "--threshold"): limit for metric, limit in thresholds.items()}
     for metric, limit in named.items():
         if not scales[metric].holds(limit):
-            low, high = scales[metric].low, scales[metric].high
+            low = scales[metric].low
+            high = scales[metric].high
             raise ConfigError(f"--threshold {metric}={limit:g}: expected a number from {low:g} to {high:g}.")
     return {**configured, **named}
 
@@ -159,7 +160,8 @@ def _certificate(
     thresholds: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
-    signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
+    signatures = run.manifest.get("signatures", {})
+    prompts = run.manifest.get("prompts", {})
     return {
         "program": PROGRAM,
         "certificate": FORMAT,
@@ -251,7 +253,8 @@ def label_sheet(
 
     Raises `RagEvaluatorError`; then nothing is written.
     """
-    folder, path = Path(results).expanduser(), Path(out).expanduser()
+    folder = Path(results).expanduser()
+    path = Path(out).expanduser()
     other = None if like is None else Path(like).expanduser()
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")

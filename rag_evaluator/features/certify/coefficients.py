@@ -40,7 +40,8 @@ def pairs_of(
     weights: ArrayLike | None = None,
 ) -> ScoredLabels:
     """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
-    judged, people = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    judged = np.asarray(scores, dtype=np.float64)
+    people = np.asarray(labels, dtype=np.float64)
     masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
     has_both = ~np.isnan(judged) & ~np.isnan(people) & (masses > 0)
     last = np.unique([str(name) for name in clusters], return_inverse=True)[1] if clusters else masses
@@ -89,15 +90,19 @@ def bootstrap_interval(statistic: Statistic, rows: ScoredLabels, level: float, s
             two rows of disagreement and two of agreement (see `with_pseudo_rows`).
         level, seed: nominal coverage, and seed of the random weights.
     """
-    rng, weights = np.random.default_rng(seed), rows.weights
+    rng = np.random.default_rng(seed)
+    weights = rows.weights
     members = cluster_numbers(rows.clusters, len(weights))
     units = effective_units(np.bincount(members, weights=weights) / weights.sum())
     value = float(statistic(np.concatenate([weights, np.zeros(4)])[None, :])[0])
-    lows, highs, size = [], [], max(AT_ONCE // len(weights), 1)
+    lows = []
+    highs = []
+    size = max(AT_ONCE // len(weights), 1)
     for start in range(0, DRAWS, size):
         draws = min(size, DRAWS - start)
         random = rng.exponential(size=(draws, members.max() + 1))[:, members] * weights
-        extra, none = rng.gamma(PSEUDO, size=(draws, 2)) * weights.sum() / units, np.zeros((draws, 2))
+        extra = rng.gamma(PSEUDO, size=(draws, 2)) * weights.sum() / units
+        none = np.zeros((draws, 2))
         lows.append(statistic(np.concatenate([random, extra, none], axis=1)))
         highs.append(statistic(np.concatenate([random, none, extra], axis=1)))
     low = float(np.quantile(np.concatenate(lows), (1 - level) / 2))
@@ -107,7 +112,10 @@ def bootstrap_interval(statistic: Statistic, rows: ScoredLabels, level: float, s
 
 def with_pseudo_rows(first: Array, second: Array) -> tuple[Array, Array]:
     """The values of rows and of the pseudo-rows: (lowest, highest), (highest, lowest), both lowest, both highest."""
-    low, high, other_low, other_high = first.min(), first.max(), second.min(), second.max()
+    low = first.min()
+    high = first.max()
+    other_low = second.min()
+    other_high = second.max()
     return np.append(first, [low, high, low, high]), np.append(second, [other_high, other_low, other_low, other_high])
 
 
@@ -180,7 +188,8 @@ def cohen_kappa(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
     ratings = np.unique(np.concatenate([rows.scores, rows.labels]))
     if len(ratings) < 2:
         return undefined("all ratings are equal", level)
-    distances, top = (ratings[:, None] - ratings) ** 2, len(ratings) - 1
+    distances = (ratings[:, None] - ratings) ** 2
+    top = len(ratings) - 1
     first = np.append(np.searchsorted(ratings, rows.scores), [0, top, 0, top])
     second = np.append(np.searchsorted(ratings, rows.labels), [top, 0, 0, top])
     first_ratings, second_ratings = (np.eye(len(ratings))[places] for places in (first, second))
@@ -231,7 +240,8 @@ def newcombe_interval(value: float, positives: float, negatives: float, level: f
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
-    middle, square = max((positives + negatives) / 2 - 1, 0.0), float(ndtri((1 + level) / 2)) ** 2
+    middle = max((positives + negatives) / 2 - 1, 0.0)
+    square = float(ndtri((1 + level) / 2)) ** 2
 
     def beyond(area: float) -> float:
         factor = 1 + middle * (1 - area) / (2 - area) + middle * area / (1 + area)

@@ -172,7 +172,8 @@ def _rows(metric: str, part: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def _cells(part: Mapping[str, Any]) -> list[str]:
     figures = part.get("binary") or part.get("graded") or {}
-    areas, kappas = ("auc", "concordance"), ("kappa", "kappa_quadratic")
+    areas = ("auc", "concordance")
+    kappas = ("kappa", "kappa_quadratic")
     columns = (areas, ("spearman",), ("agreement",), ("balanced_accuracy",), kappas)
     return [_interval(next((figures[name] for name in names if name in figures), {})) for names in columns]
 

@@ -78,7 +78,8 @@ def _is_open(part: Figures) -> bool:
 
 def _blank(part: Figures) -> int:
     """Drawn rows without a label, where they are why there are too few, or at least a tenth of the draw."""
-    blank, labels = part.get("blank", 0), part.get("labels", 0)
+    blank = part.get("blank", 0)
+    labels = part.get("labels", 0)
     return blank if labels < LEAST or blank >= BLANK * (blank + labels) else 0
 
 
@@ -98,9 +99,11 @@ def _of_threshold(metric: str, found: Figures) -> str:
 def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
     """Who is useful, the judge or the scores of a metric that asks none; and the share of pairs behind it."""
     verdict = part["verdict"]
-    subject, ranks = f"{the_judge(config)} is", "it ranks"
+    subject = f"{the_judge(config)} is"
+    ranks = "it ranks"
     if part.get("judge") is None:
-        subject, ranks = "The scores are", "they rank"
+        subject = "The scores are"
+        ranks = "they rank"
     figures = verdict["reason"]
     if verdict["word"] != "too few labels" and not figures.endswith((SAME_SCORES, SAME_LABELS)):
         area, pair, labels = _judged(part)

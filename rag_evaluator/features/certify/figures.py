@@ -71,7 +71,8 @@ def parse_scales(texts: Sequence[str]) -> dict[str, LabelScale]:
         match = re.fullmatch(r"\s*(.+?)\s*=\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", text)
         if match is None or not 0 < int(match[3]) - int(match[2]) < MOST_GRADES:
             raise ConfigError(f"--scale: expected METRIC=LOW..HIGH, such as faithfulness=1..5, received '{text}'.")
-        low, high = int(match[2]), int(match[3])
+        low = int(match[2])
+        high = int(match[3])
         grades = tuple(map(float, range(low, high + 1)))
         scales[match[1]] = BINARY if (low, high) == (0, 1) else LabelScale(grades, "graded")
     return scales
@@ -201,7 +202,9 @@ class Labelled:
 
 def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
-    mean, kind, known = mean_label(metric, level), metric.label_scale.kind, ~np.isnan(metric.means)
+    mean = mean_label(metric, level)
+    kind = metric.label_scale.kind
+    known = ~np.isnan(metric.means)
     figures: dict[str, Any] = {
         "labels": int(np.count_nonzero(known & metric.drawn)),
         "compared": metric.compared,
@@ -222,7 +225,8 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
 
 def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
     """How far annotators agree with each other, the verdict, and the figures behind it or why there are none."""
-    is_graded, figures = metric.label_scale.kind == "graded", dict[str, Any]()
+    is_graded = metric.label_scale.kind == "graded"
+    figures = dict[str, Any]()
     if len(metric.ratings) > 1:
         alpha = krippendorff_alpha(list(metric.ratings.values()))
         figures["annotator_alpha"] = {"level": "ordinal" if is_graded else "nominal", **alpha}
@@ -249,7 +253,9 @@ def _json(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    scale, draw, design = Scale(metric.label_scale.low, metric.label_scale.high), metric.draw, dict[str, Any]()
+    scale = Scale(metric.label_scale.low, metric.label_scale.high)
+    draw = metric.draw
+    design = dict[str, Any]()
     if draw is not None:
         design = {"strata": draw.strata, "probabilities": np.asarray(draw.probabilities), "drawn": metric.drawn}
     values = metric.moved, metric.counting, scale

@@ -109,7 +109,8 @@ ASKED_BY: Mapping[str, str] = {
 
 def question_of(metric: str, language: str, of_statement: bool = False) -> str:
     """What is asked of people for a metric; in English where the language has no texts."""
-    texts, asked = texts_of(language), ASKED_BY.get(metric, "other")
+    texts = texts_of(language)
+    asked = ASKED_BY.get(metric, "other")
     return (texts.statements if of_statement else texts.questions)[asked].format(metric=metric)
 
 
@@ -127,13 +128,20 @@ def choices_of(language: str, low: float, high: float) -> list[str | int]:
 
 
 KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
-METRIC, LABEL, STATEMENT, ANNOTATOR = "metric", "label", "statement", "annotator"
+METRIC = "metric"
+LABEL = "label"
+STATEMENT = "statement"
+ANNOTATOR = "annotator"
 SENTENCES = (METRIC, QUESTION, "evidence", STATEMENT)  # columns of a sheet of sentences
 PLACES = 8  # digits of a draw's name
-LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
+# names of the sheets: the first one is read again
+LABELS = "labels"
+INSTRUCTIONS = "instructions"
 SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
 RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
-TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
+# characters that a message of a cell may have
+TITLE = 32
+MESSAGE = 255
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
 
 
@@ -219,8 +227,10 @@ class LabelSheet(NamedTuple):
 def sheet_of_rows(run: Run, record: DrawRecord, language: str) -> LabelSheet:
     """A line for each row that was drawn, a column for each metric. Labels that one person gave are there already."""
     columns = columns_read(record.metrics, {column for sample in run.samples for column in sample.columns})
-    scales, kept = scales_for(record.metrics, [run])[0], kept_labels(run)
-    asked, answers = [], dict[str, Mapping[int, str | int]]()
+    scales = scales_for(record.metrics, [run])[0]
+    kept = kept_labels(run)
+    asked = []
+    answers = dict[str, Mapping[int, str | int]]()
     for metric in record.metrics:
         choices = choices_of(language, scales[metric].low, scales[metric].high)
         question = question_of(metric, language)
@@ -354,7 +364,8 @@ def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = S
         strata: 1 draws each scored row with nearly the same probability.
     """
     groups = score_strata(scores, strata)
-    rng, chances = np.random.default_rng(seed), np.ones(len(groups))
+    rng = np.random.default_rng(seed)
+    chances = np.ones(len(groups))
     rows = [np.empty(0, dtype=np.int64)]
     for stratum, count in enumerate(allocate(np.bincount(groups), size) if len(groups) else []):
         members = np.flatnonzero(groups == stratum)
@@ -362,7 +373,8 @@ def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = S
         chance = count * alike / alike.sum()
         chances[members] = np.where(chance > 1 - 1e-12, 1.0, chance)
         order = rng.permutation(len(members))  # steps of 1 from a random start along the summed probabilities
-        ends, steps = np.cumsum(chances[members][order]), np.arange(count) + rng.random()
+        ends = np.cumsum(chances[members][order])
+        steps = np.arange(count) + rng.random()
         rows.append(members[order[np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)]])
     return Draw(rng.permutation(np.concatenate(rows)), chances, groups)
 

@@ -210,7 +210,8 @@ def labels_in_column(run: ScoredRows, metric: str, column: str) -> LabelTable:
 def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
     """What a cell says; None for a blank one."""
     metric, annotator, statement, column = cell_of
-    cell, where = record.row.get(column), f"{record.where}, column '{column}'"
+    cell = record.row.get(column)
+    where = f"{record.where}, column '{column}'"
     if is_blank(cell):
         return None
     try:

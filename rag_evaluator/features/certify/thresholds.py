@@ -61,7 +61,8 @@ def threshold_of(
     Args:
         records: row -> its details of the metric, one for each repeat.
     """
-    draw, reporting = table.draw, reporting_of(run.manifest)
+    draw = table.draw
+    reporting = reporting_of(run.manifest)
     drawn = set(records if draw is None else draw.rows)
     probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines and row in drawn}
     counting = [

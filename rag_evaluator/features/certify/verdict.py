@@ -5,8 +5,11 @@ import numpy as np
 from rag_evaluator.features.certify.coefficients import Coefficient, ScoredLabels, auc, concordance
 
 LEVEL = 0.95  # of the interval, whatever other figures have
-GOOD, CHANCE = 0.70, 0.5
-LEAST, LEAST_RARER = 20, 5  # labels, and labels of the rarer class
+GOOD = 0.70
+CHANCE = 0.5
+# labels, and labels of the rarer class
+LEAST = 20
+LEAST_RARER = 5
 SAME_SCORES = "all scores are equal"
 SAME_LABELS = "people gave every row the same label; draw rows with other scores"
 

@@ -50,7 +50,8 @@ def collect(
     """
     questions = check_questions(questions)
     expected = optional_texts("references", references, len(questions), "questions")
-    path, reference_of = Path(path).expanduser(), dict(zip(questions, expected, strict=True))
+    path = Path(path).expanduser()
+    reference_of = dict(zip(questions, expected, strict=True))
     if path.suffix not in (".jsonl", ".ndjson"):
         raise ConfigError(f"path: {path}: expected a name that ends in .jsonl.")
     rows = _kept(path, reference_of)
@@ -161,7 +162,8 @@ def output_row(output: Any) -> Row:
             f"the result of a RAG system: expected an answer, a list of documents or a result with both, received "
             f"{type(output).__name__}. Return a dict with 'response' and 'retrieved_contexts'."
         )
-    row, chat = dict(output), _of_messages(output["messages"]) if output.get("messages") else {}
+    row = dict(output)
+    chat = _of_messages(output["messages"]) if output.get("messages") else {}
     graph = {"retrieved_contexts": output.get("documents"), "response": output.get("generation")}
     for canonical, value in (*graph.items(), *chat.items()):
         if value is not None and all(row.get(name) is None for name in accepted_names(canonical)):

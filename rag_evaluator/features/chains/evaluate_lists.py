@@ -34,7 +34,8 @@ class Scores(dict[str, float | None]):
 
     def __init__(self, results: Results, skipped: Sequence[str]) -> None:
         super().__init__({name: row["mean"] for name, row in results.summary().items()})
-        self.results, self.skipped = results, dict.fromkeys(skipped, "needs answer_list")
+        self.results = results
+        self.skipped = dict.fromkeys(skipped, "needs answer_list")
 
     def _repr_html_(self) -> str:
         return self.results._repr_html_()
@@ -77,9 +78,11 @@ def evaluate(
     references = [None if is_blank(reference) else reference for reference in given_references]
     if k < 1:
         raise DatasetError(f"k is {k}: expected 1 or more.")
-    settings, folder = settings_of(config, language), Path(output_dir) / "result"
+    settings = settings_of(config, language)
+    folder = Path(output_dir) / "result"
     listed = settings.metrics if metrics is None else as_list(metrics)
-    names, settings = metric_names(listed), with_own(settings, listed)
+    names = metric_names(listed)
+    settings = with_own(settings, listed)
     custom = own_metrics(settings)
     chosen = select_metrics(names, settings.place() if metrics is None else "evaluate", custom)
     option_names(settings, chosen)  # those of a metric that is not chosen are refused, not left out

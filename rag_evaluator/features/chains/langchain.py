@@ -43,7 +43,8 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         self, metric: Any = "faithfulness", *, judge: Any = None, embeddings: Any = None, config: Settings = None
     ) -> None:
         listed = as_list(metric)
-        names, model = make_config(with_metrics({"metrics": listed})).metrics, model_of(listed, "llm", judge)
+        names = make_config(with_metrics({"metrics": listed})).metrics
+        model = model_of(listed, "llm", judge)
         settings = settings_of(config).model_copy(update={"thresholds": {}, "require": []})
         settings = for_metrics(with_own(settings, listed), names)
         self._names = {canonical_name(name) or name: name for name in names}

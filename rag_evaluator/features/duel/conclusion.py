@@ -29,7 +29,8 @@ def duel_conclusion(summary: Mapping[str, Any], config: Mapping[str, Any], folde
 
 
 def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    rate, names = summary["measures"][WIN_RATE], [summary["a"], summary["b"]]
+    rate = summary["measures"][WIN_RATE]
+    names = [summary["a"], summary["b"]]
     if names[0] == names[1]:
         names = [f"{name} ({side})" for name, side in zip(names, "ab", strict=True)]
     rows = counted(rate["scored"], "row")
@@ -38,7 +39,9 @@ def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         return f"Nothing could be judged: {why}."
     if summary["same"] == rate["scored"]:
         return f"No difference: in {rows} both runs have the same answer, and the judge was not asked."
-    mean, low, high = rate["mean"], rate["ci_low"], rate["ci_high"]
+    mean = rate["mean"]
+    low = rate["ci_low"]
+    high = rate["ci_high"]
     decisive = rate.get(DECISIVE, (low, high))
     if decisive[1] < EVEN:
         names, mean, low, high = names[::-1], 1 - mean, 1 - high, 1 - low

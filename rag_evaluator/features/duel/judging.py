@@ -50,7 +50,8 @@ PROMPTS: Mapping[Key, ModelPair] = {
 """As `OWN_PROMPTS`."""
 
 
-NO_QUESTION, OTHER_QUESTION = "there is no question", "the two runs have different questions in this row"
+NO_QUESTION = "there is no question"
+OTHER_QUESTION = "the two runs have different questions in this row"
 
 
 @dataclass(frozen=True)
@@ -193,11 +194,13 @@ def _filled(sample: Sample, column: str) -> list[str]:
 Order = Literal["a_first", "b_first"]
 Winner = Literal["a", "b", "tie"]
 ORDERS: tuple[Order, Order] = ("a_first", "b_first")
-FIRST, SECOND = DuelOutput(choice=1, reason=""), DuelOutput(choice=2, reason="")
+FIRST = DuelOutput(choice=1, reason="")
+SECOND = DuelOutput(choice=2, reason="")
 OF_REASON: Draw = (0, 1)  # the choice is asked with the same prompt; this keeps the two answers apart
 ANSWER_TOKENS = 256  # room left for the reason
 DECIMALS = 6
-SAME_TEXT, NO_WINNER = "both answers are the same text", "the judge prefers neither answer over both orders"
+SAME_TEXT = "both answers are the same text"
+NO_WINNER = "the judge prefers neither answer over both orders"
 BY_PLACE = "the judge chose the same place in both orders"
 
 
@@ -250,7 +253,8 @@ class AnswerComparison:
     """
 
     def __init__(self, judge: JudgeProtocol, prompt: TracedPrompt) -> None:
-        self.judge, self.prompt = judge, prompt
+        self.judge = judge
+        self.prompt = prompt
 
     async def compare(self, pair: Pair) -> Outcome:
         """The outcome of a pair. Raises `JudgementError`; a reason that cannot be had costs the reason only."""
@@ -282,7 +286,8 @@ class AnswerComparison:
 
     def _fitting(self, pair: Pair) -> list[str]:
         """The contexts that fit the judge's window, left out from the last up, but never all."""
-        contexts, counts = list(pair.contexts), self.judge.capabilities.counts_tokens
+        contexts = list(pair.contexts)
+        counts = self.judge.capabilities.counts_tokens
         while counts and len(contexts) > 1 and self.judge.room(self._text(pair, contexts, "a_first")) < ANSWER_TOKENS:
             contexts.pop()
         return contexts

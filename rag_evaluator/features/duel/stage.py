@@ -30,7 +30,9 @@ from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     """What became of the rows, and the win rate. Any: JSON."""
-    a, b, rows = summary["a"], summary["b"], summary["rows"]
+    a = summary["a"]
+    b = summary["b"]
+    rows = summary["rows"]
     yield f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'"
     left = {
         f"rows of {a} without a partner": rows["unmatched_a"],
@@ -78,8 +80,12 @@ def _position_bias(outcomes: Iterable[Outcome]) -> dict[str, Any]:
 
 
 CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
-TASK, STAGE, COLUMN = "duel", "preferences", "preference"
-ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
+TASK = "duel"
+STAGE = "preferences"
+COLUMN = "preference"
+ROWS = "duel.json"
+SUMMARY = "duel_summary.json"
+MANIFEST = "duel_manifest.json"
 
 
 class DuelStage(QuestionStage):
@@ -117,7 +123,8 @@ class DuelStage(QuestionStage):
 
         Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls.
         """
-        compared, ended = table.about[TASK], list(self.outcomes(table))
+        compared = table.about[TASK]
+        ended = list(self.outcomes(table))
         outcomes = [outcome for _, outcome, _ in ended if outcome is not None]
         asked = [outcome for outcome in outcomes if not outcome.same]
         winners = Counter(outcome.winner for outcome in asked)

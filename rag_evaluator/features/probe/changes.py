@@ -76,7 +76,8 @@ class Material:
 
     def others(self, probe: str, sample: Sample) -> Iterator[Sample]:
         """Rows with another question, in random order."""
-        count, question = len(self.samples), _question(sample)
+        count = len(self.samples)
+        question = _question(sample)
         for place in self.chance(probe, sample).sample(range(count), min(MANY, count)):
             other = self.samples[place]
             if other.index != sample.index and (not question or _question(other) != question):
@@ -147,11 +148,13 @@ def other_contexts(sample: Sample, material: Material) -> Columns | None:
 
 def as_many_contexts(sample: Sample, material: Material) -> Columns | None:
     """As many contexts of other rows, one of each in turn, none of which holds the answer or a good part of it."""
-    response, own = sample.columns["response"], sample.columns["retrieved_contexts"]
+    response = sample.columns["response"]
+    own = sample.columns["retrieved_contexts"]
     chance = material.chance("context_of_row", sample)
     lists = [other.columns.get("retrieved_contexts", ()) for other in material.others("as_many_contexts", sample)]
     in_turn = chain.from_iterable(zip_longest(*(chance.sample(texts, len(texts)) for texts in lists), fillvalue=""))
-    seen, drawn = set(map(normalised, own)), list[str]()
+    seen = set(map(normalised, own))
+    drawn = list[str]()
     for text in in_turn:
         if len(drawn) == len(own):
             break
@@ -163,7 +166,8 @@ def as_many_contexts(sample: Sample, material: Material) -> Columns | None:
 
 def dropped_context(sample: Sample, material: Material) -> Columns | None:
     """The contexts without the one that shares most with the reference, where no other helps."""
-    contexts, reference = sample.columns["retrieved_contexts"], sample.columns["reference"]
+    contexts = sample.columns["retrieved_contexts"]
+    reference = sample.columns["reference"]
     shares = [shared(text, reference) for text in contexts]
     best = shares.index(max(shares))
     left = [text for rank, text in enumerate(contexts) if rank != best]

@@ -20,7 +20,8 @@ def probe(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
     from rag_evaluator.cli.evaluate import beginning, read_run, refuse_wrong_paths, run_task
 
-    (config, chosen), begun = read_run(options), beginning(options)
+    (config, chosen) = read_run(options)
+    begun = beginning(options)
     refuse_wrong_paths(config, chosen)
     with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator

@@ -55,7 +55,8 @@ def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
         if cell["word"] is not None:
             word = "noticed" if cell["word"] in NOTICED else NOT_NOTICED[cell["word"]]
             by_word.setdefault(word, []).append(_share(probe, cell))
-    changes, noticed = sum(map(len, by_word.values())), by_word.pop("noticed", [])
+    changes = sum(map(len, by_word.values()))
+    noticed = by_word.pop("noticed", [])
     if not changes:
         return f"Only false alarms were tested in {metric}: no row could be changed so that its score must be worse."
     others = [f"{words}: {', '.join(by_word[words])}" for words in NOT_NOTICED.values() if words in by_word]

@@ -59,7 +59,8 @@ def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[dict[str, A
 def control_sentences(control: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """A sentence for each metric. Any: JSON, as in `probe.json`."""
     for metric, sides in control.items():
-        others, own = sides["others"][0], sides["own"][0]
+        others = sides["others"][0]
+        own = sides["own"][0]
         yield (
             f"As many contexts of other rows support {percent(others, 0)} of {counted(others['n'], 'sentence')} in "
             f"{metric} (the control); the rows' own contexts support {percent(own, 0)}."

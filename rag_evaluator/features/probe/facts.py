@@ -120,7 +120,8 @@ def _kept(sign: str) -> str:
 
 def holds(text: str, part: str) -> bool:
     """Whether a text has a part; one in Latin letters or digits as whole words."""
-    whole, piece = normalised(text), normalised(part)
+    whole = normalised(text)
+    piece = normalised(part)
     if not piece or piece not in whole:
         return False
     return not piece.isascii() or re.search(rf"(?<![a-z0-9]){re.escape(piece)}(?![a-z0-9])", whole) is not None
@@ -170,7 +171,9 @@ ATTACHED_BEFORE = re.compile(r"[A-Za-z0-9/&@_.–-]$|\d\s$")
 ATTACHED_AFTER = re.compile(r"[A-Za-z0-9/&@_–-]|\.\w|,? ?\d")
 """A name that touches these is part of something longer: a code, a date, a name with a number."""
 YEARS = range(1000, 2100)
-MONTH, DAY = 12, 31  # numbers up to these stand for each other: a day stays a day
+# numbers up to these stand for each other: a day stays a day
+MONTH = 12
+DAY = 31
 DECADE = 10
 NEAR = 0.8  # a number that is nearer to another than this ratio may be the same, rounded
 SHORTEST = 3  # letters of a name
@@ -246,7 +249,8 @@ class Names:
     """
 
     def __init__(self, texts: Iterable[str], language: Language) -> None:
-        self._is_cased, self._has_nouns = is_cased(language), language.name == "german"
+        self._is_cased = is_cased(language)
+        self._has_nouns = language.name == "german"
         self._word = WORD if self._is_cased else LATIN_WORD
         self._others = CALENDAR if language.name == "english" else frozenset[str]()
         self._small: set[str] = set()
@@ -298,7 +302,8 @@ class Names:
             run = run[1:]
         if len(run) < 1 + self._has_nouns or len(run[-1][0]) == 1 or not any(map(self._is_name, run)):
             return None
-        start, end = run[0].start(), run[-1].end() - (2 if run[-1][0].endswith(POSSESSIVE) else 0)
+        start = run[0].start()
+        end = run[-1].end() - (2 if run[-1][0].endswith(POSSESSIVE) else 0)
         if any(match[0] in self._nouns for match in run) or _is_part(text, start, end):
             return None
         return Fact(start, end, text[start:end], f"{len(run)} words")

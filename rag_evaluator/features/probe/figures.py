@@ -243,7 +243,8 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         ]
         if sides := control_of(rows):
             control[metric] = sides
-    counts, used = Counter(pair.probe for pair in pairs), {probe for _, probe in keys}
+    counts = Counter(pair.probe for pair in pairs)
+    used = {probe for _, probe in keys}
     about = {
         name: {"rows": counts[name], "change": probe.meaning, "expected": probe.expected}
         for name, probe in PROBES.items()
@@ -285,7 +286,8 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
         [math.nan if (value := records[pair.row, side, name].value) is None else float(value) for pair in pairs]
         for side in (GOOD, probe)
     )
-    units, expected = [str(pair.row) for pair in pairs], PROBES[probe].expected
+    units = [str(pair.row) for pair in pairs]
+    expected = PROBES[probe].expected
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
 
 

@@ -45,7 +45,9 @@ from rag_evaluator.tasks.question import shown
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
 
-TASK, STAGE, COLUMN = "probe", "scores", "score"
+TASK = "probe"
+STAGE = "scores"
+COLUMN = "score"
 FOLDER = Path("probe")
 ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.json", "manifest.json"))
 Load = Callable[[], "Scorer"]
@@ -73,8 +75,11 @@ class ProbeStage(Stage):
         about: Mapping[str, Any],
         load: Load | None = None,
     ) -> None:
-        self.metrics, self.about, self._load = probed(metrics), about, load
-        self.settings, self.language = config.section(ProbeConfig), find_language(config.language)
+        self.metrics = probed(metrics)
+        self.about = about
+        self._load = load
+        self.settings = config.section(ProbeConfig)
+        self.language = find_language(config.language)
         if not self.metrics:
             known = dict.fromkeys(name for probe in PROBES.values() for name in probe.metrics)
             raise ConfigError(
@@ -211,8 +216,10 @@ def probe(
 
 def probe_stage(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     """The stage for the rows of a configuration, or of `data`."""
-    config, metrics = evaluator.config, evaluator.metrics
+    config = evaluator.config
+    metrics = evaluator.metrics
     with ACTIVITY.phase(CHECKING):
-        rows, lines = evaluator.rows(data), evaluator.signatures_once()
+        rows = evaluator.rows(data)
+        lines = evaluator.signatures_once()
         about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
         return ProbeStage(rows, config, metrics, about, evaluator.scorer)

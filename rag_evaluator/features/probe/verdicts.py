@@ -153,7 +153,9 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
 
 def _word(pairs: Pairs, controls: Sequence[Pairs], p_holm: float | None, above: Estimate | None) -> Word:
     """The first word that fits, in the order of `Word`."""
-    counted, low, high = pairs.share.n, pairs.share.ci_low, pairs.share.ci_high
+    counted = pairs.share.n
+    low = pairs.share.ci_low
+    high = pairs.share.ci_high
     if not counted and np.count_nonzero(pairs.at_floor) >= LIMITS["pairs"]:
         return "always worst"
     if low is None or high is None or counted < LIMITS["pairs"]:
@@ -213,7 +215,8 @@ def sign_flip_p_value(
     if len(moved) <= EXACT:
         turned = np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved)) & 1
         return _reached(sums.sum(), moved, turned) / len(turned)
-    rng, reached = np.random.default_rng(seed), 0
+    rng = np.random.default_rng(seed)
+    reached = 0
     for start in range(0, FLIPS, FLIPS_AT_ONCE):
         rows = min(FLIPS_AT_ONCE, FLIPS - start)
         bits = rng.integers(0, 256, (rows, -(-len(names) // 8)), dtype=np.uint8)

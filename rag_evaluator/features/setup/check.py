@@ -55,8 +55,10 @@ def check(
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
     configuration that cannot be read raises an error, `ConfigError`.
     """
-    evaluator, report = RAGEvaluator(config, judge, embeddings), CheckReport(shown)
-    config, metrics = evaluator.config, list(evaluator.metrics)
+    evaluator = RAGEvaluator(config, judge, embeddings)
+    report = CheckReport(shown)
+    config = evaluator.config
+    metrics = list(evaluator.metrics)
     text = f"{config.place()}: run '{config.name}', {config.language}: {', '.join(metrics)}"
     report.add("configuration", "ok", text, {"name": config.name, "language": config.language, "metrics": metrics})
     look_at_versions(report)
@@ -119,7 +121,8 @@ def _look_at_model(evaluator: RAGEvaluator, report: CheckReport) -> None:
 
 
 def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
-    model, spoken = evaluator.config.embeddings.model, find_language(evaluator.config.language).name
+    model = evaluator.config.embeddings.model
+    spoken = find_language(evaluator.config.language).name
     identity = evaluator._embeddings.identity  # looks for the model and loads nothing
     is_unfit = model == DEMO and spoken != ENGLISH
     text = f"{model} is for English only, the rows are {spoken}: set embeddings.model" if is_unfit else model
@@ -133,7 +136,8 @@ def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
         report.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
         return
     family = verifier.family
-    languages, reads = ", ".join(family.languages) or "of many languages", f"{family.piece} {family.unit} at once"
+    languages = ", ".join(family.languages) or "of many languages"
+    reads = f"{family.piece} {family.unit} at once"
     text = f"{verifier.folder}, {verifier.name}; languages: {languages}; reads: {reads}"
     details = {"model": str(verifier.folder), "kind": verifier.name, "languages": languages, "reads": reads}
     report.add("verifier", "ok", text, details)
@@ -166,17 +170,21 @@ def _look_at_memory(memory: Memory, report: CheckReport) -> None:
     state: State = "ok"
     more = ""
     if memory.weights > memory.gpus + memory.main:
-        state, more = "failed", ": the model cannot be loaded. Take a smaller one, or quantised weights"
+        state = "failed"
+        more = ": the model cannot be loaded. Take a smaller one, or quantised weights"
     elif memory.weights > TIGHT * free:
-        state, more = "warning", ": little is left for batches; a part may be kept elsewhere, slowly"
+        state = "warning"
+        more = ": little is left for batches; a part may be kept elsewhere, slowly"
     details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
     report.add("memory", state, f"{weights}, free {where} {decimal(free)}{more}", details)
 
 
 def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, report: CheckReport) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
-    folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
-    plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
+    folder = evaluator.config.results_dir
+    stage = evaluator.stage(rows)
+    plan = stage.plan
+    place = place_of(folder, stage.plan.task, stage.plan.stage)
     refuse_foreign(folder, stage.files)
     journal = None if read_manifest(place) is None else Journal(folder, place)
     if journal is not None and not journal.is_empty:

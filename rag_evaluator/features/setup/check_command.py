@@ -25,7 +25,8 @@ from rag_evaluator.results.overview import counted
 
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 LETTERS = 160  # of texts that a check of the judge's work names
-FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
+FIRST_LINES = 6  # of a prompt
+LAST_LINES = 24  # between them are the examples
 
 
 def add_check_command(commands: Any) -> None:

@@ -55,7 +55,10 @@ class Rehearsal(ScriptedJudge):
 
     def __init__(self, judge: JudgeProtocol) -> None:
         super().__init__(self._answer, self._shares)
-        self.judge, self.text, self.longest, self.too_long = judge, "", 0, 0
+        self.judge = judge
+        self.text = ""
+        self.longest = 0
+        self.too_long = 0
         self.wanted = 0
         self.chooses = False
 
@@ -98,7 +101,8 @@ def invented(schema: Schema, text: str) -> Any:
 
 
 LOOKED_AT = 1000  # rows, for one that has all columns
-LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
+LONGEST = 100  # rows that are measured at most
+ENOUGH = 5  # that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message
 
 
@@ -127,7 +131,8 @@ def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
         report.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
         return scorer
     described = dict(scorer.judge.about)
-    path, why = described.get("path", ""), described.get("why") or described.get("alone")
+    path = described.get("path", "")
+    why = described.get("why") or described.get("alone")
     engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
     because = evaluator.config.judge.because
     engine += f" (auto: {because})" if because else ""
@@ -146,7 +151,8 @@ def _add_speed(judge: JudgeProtocol, report: CheckReport) -> None:
     engine: Any = engine_of(judge)
     if not hasattr(engine, "seconds_by_dtype") or not (seconds := engine.seconds_by_dtype()):
         return
-    found, dtype = devices(), engine.dtype
+    found = devices()
+    dtype = engine.dtype
     text = f"dtype {dtype}, {counted(found['threads'], 'thread')} for {counted(found['cores'], 'core')}"
     if faster := faster_dtype(seconds, dtype):
         other, ratio = faster
@@ -203,7 +209,9 @@ async def _show_prompt(
     rehearsal, rehearsing = _rehearsal_of(scorer, scorer.judge)
     await rehearsing.score(sample, metric)
     for prompt in rehearsal.prompts[:1]:
-        text, engine, tokens = str(prompt), engine_of(scorer.judge), ""
+        text = str(prompt)
+        engine = engine_of(scorer.judge)
+        tokens = ""
         if scorer.judge.capabilities.counts_tokens:
             text = text if engine is None else engine.encoder.decode(engine.encoder.encode(prompt))
             tokens = f", {scorer.judge.count(text)} tokens"
@@ -261,7 +269,8 @@ async def _measure(
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, report)
     decoder = getattr(engine_of(judge), "decoder", None)  # None where a server decides
     if decoder is not None and rehearsal.longest:
-        together, asked = int(decoder.batch_size.that_fit(rehearsal.longest)), judge.capabilities.in_flight
+        together = int(decoder.batch_size.that_fit(rehearsal.longest))
+        asked = judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
         if isinstance(decoder, PackedDecoder):
@@ -274,7 +283,8 @@ def _add_answers(config: JudgeConfig, rehearsal: Rehearsal, report: CheckReport)
     """Whether the budget of an answer holds the longest list of statements, claims, names or questions."""
     if not rehearsal.wanted or (rehearsal.judge.capabilities.window is None and config.engine != "server"):
         return
-    most, wanted = config.max_new_tokens, rehearsal.wanted
+    most = config.max_new_tokens
+    wanted = rehearsal.wanted
     text = f"the longest list of texts may take {wanted:,} new tokens, judge.max_new_tokens is {most:,}"
     advice = f". Its score is missing if it takes more: set judge.max_new_tokens: {wanted}" if wanted > most else ""
     details = {"wanted": wanted, "max_new_tokens": most}
@@ -283,7 +293,8 @@ def _add_answers(config: JudgeConfig, rehearsal: Rehearsal, report: CheckReport)
 
 async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> dict[str, Any] | None:
     """What the window takes of a row in a metric; None: nothing."""
-    before, contexts = rehearsal.too_long, len(row.columns.get("retrieved_contexts", ()))
+    before = rehearsal.too_long
+    contexts = len(row.columns.get("retrieved_contexts", ()))
     score = await rehearsing.score(row, metric)
     if rehearsal.too_long == before:
         return None
@@ -335,7 +346,8 @@ async def _try_prompt(judge: JudgeProtocol, where: str, prompt: str, report: Che
 def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, report: CheckReport) -> None:
     """Questions and time of the whole run, if all rows take what the one that was judged took."""
     known = {check.name: check.details for check in report.checks}
-    scores, times = known["row"]["scores"], times_of(evaluator.metrics, evaluator.config.repeats)
+    scores = known["row"]["scores"]
+    times = times_of(evaluator.metrics, evaluator.config.repeats)
     most = 1 if judge is None else judge.capabilities.in_flight
     together = max(1, min(most, known.get("batches", {}).get("together", most)))
     questions, seconds = (

@@ -73,7 +73,9 @@ def init(options: argparse.Namespace) -> int:
     write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
-        results, names, next_commands = out.parent / starter.RESULTS, [proposal.name], [[out]]
+        results = out.parent / starter.RESULTS
+        names = [proposal.name]
+        next_commands = [[out]]
         for path in more:
             names.append(starter.run_name(path, results, names))
             keys = {"dataset": starter.dataset_path(path, out), "name": names[-1]}

@@ -231,7 +231,9 @@ def _may_be(value: Any, column: str) -> bool:
 
 
 def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iterable[str]:
-    surveyed, language, metrics = parts.survey, parts.language, parts.metrics
+    surveyed = parts.survey
+    language = parts.language
+    metrics = parts.metrics
     if question := misspelt(language):
         yield f"{question} If so, give that name"
     elif language not in (ENGLISH, *languages_in(packaged("prompts"))):
@@ -370,7 +372,8 @@ def run_name(data: Path, results: Path, taken: Sequence[str] = ()) -> str:
 
 def dataset_path(data: Path, out: Path) -> str:
     """The file of rows as a configuration names it: from its own folder, if it is below it."""
-    base, path = out.expanduser().absolute().parent, data.expanduser().absolute()
+    base = out.expanduser().absolute().parent
+    path = data.expanduser().absolute()
     return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 

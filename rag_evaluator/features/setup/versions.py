@@ -23,6 +23,7 @@ def look_at_versions(report: CheckReport) -> None:
         gpus = ", ".join(f"{gpu['name']} {gpu['memory'] / 2**30:.0f} GiB" for gpu in found["gpus"]) or "no GPU"
         on = f"{gpus}, threads: {found['threads']} for {found['cores']} cores"
     except (ImportError, OSError) as error:
-        found, on = {}, f"torch cannot be imported ({type(error).__name__}): python -c 'import torch' says why"
+        found = {}
+        on = f"torch cannot be imported ({type(error).__name__}): python -c 'import torch' says why"
     text = ", ".join(f"{name} {number}" for name, number in versions.items())
     report.add("versions", "ok" if found else "failed", f"{text}; {on}", {**found, "versions": versions})

@@ -22,12 +22,15 @@ from rag_evaluator.run.table import Table
 from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, plan_of, samples_of
 
-TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
+TASK = "testset_check"
+STAGE = "verdicts"
+COLUMN = "verdict"
 NEEDED = ("user_input",)
 CONTEXTS = ("reference_contexts", "retrieved_contexts")  # the first that a row has holds its answer
 READ = (*NEEDED, "reference", "answerable", *CONTEXTS)
 FINDINGS = "testset_check.jsonl"
-SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
+SUMMARY = "testset_check_summary.json"
+MANIFEST = "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {"not_copied": "copied", "answerable": "wrong_reference", "not_known": "too_easy"}
 """Filter -> what people call a row that it would leave out; a row without an answer is `not_answerable`."""
 

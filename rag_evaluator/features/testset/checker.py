@@ -76,8 +76,10 @@ OWNERS = ("testset", "generate")  # of the prompts that are asked
 
 ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
-AGREES, DIFFERS = AgreeOutput(verdict=1), AgreeOutput(verdict=0)
-SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
+AGREES = AgreeOutput(verdict=1)
+DIFFERS = AgreeOutput(verdict=0)
+SUPPORTS = SupportOutput(verdict=1)
+SUPPORTS_NOT = SupportOutput(verdict=0)
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -169,8 +171,11 @@ class Checker:
     """
 
     def __init__(self, asking: TaskJudge, judge: JudgeProtocol) -> None:
-        self.judge, self.prompts, self.window = judge, asking.prompts, Window(judge)
-        self.language, self.settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
+        self.judge = judge
+        self.prompts = asking.prompts
+        self.window = Window(judge)
+        self.language = find_language(asking.config.language)
+        self.settings = asking.config.section(TestsetConfig)
 
     async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
         """Whether a candidate stays, and what each filter says, until one leaves it out."""
@@ -271,7 +276,8 @@ class CandidateMaker:
             made = await self.checker.made(slot.kind, contexts)
         except JudgementError as error:
             return Record(None, str(error), retry=True)
-        question, answer = made.question.strip(), made.answer.strip()
+        question = made.question.strip()
+        answer = made.answer.strip()
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
         vector = await self.embed(question)

@@ -96,7 +96,8 @@ def _headings(text: str) -> list[tuple[int, tuple[str, ...]]]:
     return headings
 
 
-CHUNKS, ABOUT = "chunks.jsonl", "corpus.json"
+CHUNKS = "chunks.jsonl"
+ABOUT = "corpus.json"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.embeddings import find_embeddings
 
-FOLDER, LOCK = "corpus", ".lock"
+FOLDER = "corpus"
+LOCK = ".lock"
 TOKENIZER = "tokenizer.json"
 
 
@@ -36,7 +37,8 @@ def corpus_of(config: Config) -> Corpus:
         raise ConfigError(
             f"{config.place()}: 'testset.documents' is missing. Give files or folders there, or by --documents."
         )
-    folder, tokenizer = config.results_dir / FOLDER, _tokenizer(config)
+    folder = config.results_dir / FOLDER
+    tokenizer = _tokenizer(config)
     source = short_digest(
         f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
     )
@@ -85,7 +87,8 @@ class Neighbours:
     """
 
     def __init__(self, vectors: Matrix, documents: Sequence[str]) -> None:
-        self.vectors, self.documents = vectors, np.asarray(documents)
+        self.vectors = vectors
+        self.documents = np.asarray(documents)
 
     def nearest(
         self, vector: Sequence[float], count: int, leave_out: Collection[int] = (), other_than: Collection[str] = ()
@@ -218,7 +221,8 @@ def slots_of(corpus: Sequence[DocumentChunk], shares: Mapping[str, float], count
     places = [place for place, chunk in enumerate(corpus) if is_useful(chunk)]
     kinds = {kind: shares[kind] for kind in SHARES if shares.get(kind, 0) > 0}
     orders = {kind: random.Random(f"{seed}\0{kind}").sample(places, len(places)) for kind in kinds}
-    turns, slots = in_turn(kinds), list[Slot]()
+    turns = in_turn(kinds)
+    slots = list[Slot]()
     while len(slots) < min(count, len(places) * len(kinds)):  # each useful chunk once for each kind
         kind = next(turns)
         if orders[kind]:

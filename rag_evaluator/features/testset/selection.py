@@ -54,9 +54,11 @@ def duplicates_of(kept: Mapping[int, Fields]) -> dict[int, int]:
 
     "How long is the bridge of Arlen?" and "of Tesk?" are nearly the same, too, and two questions.
     """
-    indexes, repeats = list(kept), dict[int, int]()
+    indexes = list(kept)
+    repeats = dict[int, int]()
     for place, before, letters in _near_ones(list(kept.values())):
-        candidate, first = indexes[place], indexes[before]
+        candidate = indexes[place]
+        first = indexes[before]
         if candidate in repeats or first in repeats:
             continue
         if letters == SAME_WORDS or _answered_alike(kept[candidate], kept[first]):

@@ -32,8 +32,11 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
 
-TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
-ROWS, SUMMARY = "testset.jsonl", "testset_summary.json"
+TASK = "testset"
+STAGE = "candidates"
+COLUMN = "candidate"
+ROWS = "testset.jsonl"
+SUMMARY = "testset_summary.json"
 QUESTIONS = f"testset_{DETAILS}"
 MANIFEST = "testset_manifest.json"
 ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
@@ -61,7 +64,8 @@ class Testset(QuestionStage):
         embeddings: EmbeddingsSource | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
-        self.corpus, self.embeddings = corpus, embeddings
+        self.corpus = corpus
+        self.embeddings = embeddings
 
     @property
     def settings(self) -> TestsetConfig:
@@ -70,7 +74,8 @@ class Testset(QuestionStage):
 
     def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None and self.embeddings is not None
-        model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
+        model = self.embeddings.load()
+        folder = self.asking.config.results_dir / FOLDER
         neighbours = neighbours_of(self.corpus, model.embed_texts, str(self.embeddings.identity), folder)
         checker = Checker(self.asking, judge)
         return CandidateMaker(self.corpus.chunks, neighbours, model.aembed_text, checker).make
@@ -79,7 +84,8 @@ class Testset(QuestionStage):
         return _last_size(folder) == self.settings.size
 
     def write(self, table: Table, folder: Path) -> Sequence[str]:
-        settings, made = self.settings, [(slot, records[COLUMN][0]) for slot, records in table]
+        settings = self.settings
+        made = [(slot, records[COLUMN][0]) for slot, records in table]
         chosen, duplicates = select(made, settings)
         write_lines(folder / ROWS, rows_of(made, chosen, self.corpus.chunks))
         details = list(details_of(made, set(chosen), duplicates, self.corpus.chunks))
@@ -93,7 +99,8 @@ class Testset(QuestionStage):
 
 def testset_stage(config: Config) -> Testset:
     """The stage for the documents of a configuration. Raises `ConfigError` if they cannot give that many questions."""
-    asking, corpus = TaskJudge(TASK, config, owners=OWNERS), corpus_of(config)
+    asking = TaskJudge(TASK, config, owners=OWNERS)
+    corpus = corpus_of(config)
     source = EmbeddingsSource(None, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
     places = sum(map(is_useful, corpus.chunks))

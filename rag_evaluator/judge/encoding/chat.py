@@ -25,7 +25,9 @@ OPENINGS = (
     ("<think>\n", "</think>", "<think>\n\n</think>\n\n"),  # Qwen3, DeepSeek, R1-Distill, QwQ, GLM, MiniMax, SmolLM3
     ("[THINK]", "[/THINK]", "[THINK][/THINK]"),  # Magistral
 )
-ASSISTANT, CHANNEL = "<|start|>assistant", "<|channel|>"  # GPT-OSS writes thoughts and answers in channels
+# GPT-OSS writes thoughts and answers in channels
+ASSISTANT = "<|start|>assistant"
+CHANNEL = "<|channel|>"
 CHANNELS = (f"{CHANNEL}analysis<|message|>", "<|end|>")
 MARKERS = {marker.strip() for opening, end, _ in OPENINGS for marker in (opening, end)}
 TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt on every day
@@ -210,9 +212,11 @@ class PromptEncoder:
         )
         self.thoughts: ThoughtFormat | None = None
         if self.template:
-            whole, spaced = render(tokenizer, self.template), render(tokenizer, self.template, " ")
+            whole = render(tokenizer, self.template)
+            spaced = render(tokenizer, self.template, " ")
             self.trims = whole == spaced  # templates may strip the message
-            self.before, self.after = whole[0], ready_to_answer(whole[1], tokenizer.get_vocab())
+            self.before = whole[0]
+            self.after = ready_to_answer(whole[1], tokenizer.get_vocab())
         if config.thinking == "on":
             self.thoughts = self._open_thoughts(config.thinking_markers)
 
@@ -229,10 +233,8 @@ class PromptEncoder:
         """Token ids of an answer as it follows a prompt."""
         if not self.answer_prefix:
             return self._without_specials(answer)
-        before, after = (
-            self._without_specials("Output:"),
-            self._without_specials(f"Output:{self.answer_prefix}{answer}"),
-        )
+        before = self._without_specials("Output:")
+        after = self._without_specials(f"Output:{self.answer_prefix}{answer}")
         return after[len(before) :] if after[: len(before)] == before else self._without_specials(answer)
 
     def count(self, text: str) -> int:
@@ -282,5 +284,6 @@ class PromptEncoder:
     @cached_property
     def _start(self) -> list[int]:
         """The tokenizer's token at the beginning of a document, if it has one."""
-        start, bos = self.tokenizer("", add_special_tokens=True)["input_ids"], self.tokenizer.bos_token_id
+        start = self.tokenizer("", add_special_tokens=True)["input_ids"]
+        bos = self.tokenizer.bos_token_id
         return list(start[:1]) if bos is not None and start[:1] == [bos] else []

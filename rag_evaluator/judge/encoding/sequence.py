@@ -117,7 +117,8 @@ class _Decoding(ABC):
     """
 
     def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
-        self.request, self.vocabulary = request, vocabulary
+        self.request = request
+        self.vocabulary = vocabulary
         self.tokens: list[int] = []
         self.failure: str | None = None
         self.confidence: list[float] = []
@@ -224,7 +225,8 @@ class Sequence(_Decoding):
         Args:
             logprobs: of the allowed tokens, by token id; their sum need not be 1.
         """
-        digits, most = self.vocabulary.digits, max(logprobs.values())
+        digits = self.vocabulary.digits
+        most = max(logprobs.values())
         weights = {other: math.exp(logprob - most) for other, logprob in logprobs.items()}
         same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
         return round(same / sum(weights.values()), 6)
@@ -266,7 +268,8 @@ class Sequence(_Decoding):
 
     def _text(self) -> str:
         """The answer; strings that their limit ended end at a word."""
-        decode, parts = self.vocabulary.engine.decode_bytes, []
+        decode = self.vocabulary.engine.decode_bytes
+        parts = []
         for start, end in itertools.pairwise([0, *self.limited_at, len(self.tokens)]):
             text = decode(self.tokens[start:end]).decode("utf-8", "ignore")
             parts.append(LAST_WORD.sub("", text) if end in self.limited_at else text)

@@ -9,7 +9,8 @@ from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.hub import contents_of, fingerprint, read_settings
 
-SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+SETTINGS = "adapter_config.json"
+WEIGHTS = "adapter_model.safetensors"
 FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")
 
 

@@ -36,7 +36,8 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
         return writer.grammar(prefix, writer.value(schema, 0))
     first, second = schema["x-partition"]
     chosen = writer.value(schema["properties"][first], 1)
-    opening, between = "{" + line(1) + dump(first) + ": ", "," + line(1) + dump(second) + ":"
+    opening = "{" + line(1) + dump(first) + ": "
+    between = "," + line(1) + dump(second) + ":"
     return writer.grammar(prefix + opening, f"{chosen} {_literal(between)}")
 
 
@@ -113,7 +114,8 @@ class _Writer:
         return name
 
     def object(self, schema: dict[str, Any], depth: int) -> str:
-        parts, opening = [], "{" + line(depth + 1)
+        parts = []
+        opening = "{" + line(depth + 1)
         for name, value in schema["properties"].items():
             parts += [_literal(opening + dump(name) + ": "), self.value(value, depth + 1)]
             opening = "," + line(depth + 1)
@@ -126,7 +128,8 @@ class _Writer:
                 return self.subset(items, depth)
             return self.rule(_listed(items, depth))
         item = self.value(schema["items"], depth + 1)
-        at_least, at_most = schema.get("minItems", 0), schema.get("maxItems", MAX_OPEN)
+        at_least = schema.get("minItems", 0)
+        at_most = schema.get("maxItems", MAX_OPEN)
         if at_most == 0:
             return _literal("[]")
         more = ""
@@ -197,19 +200,23 @@ def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_toke
         max_new_tokens: the upper bound, whatever the source.
         room: tokens that the model's window leaves after the prompt.
     """
-    longest, shortest = _Skeleton(schema, count_tokens), _Skeleton(schema, count_tokens, shortest=True)
+    longest = _Skeleton(schema, count_tokens)
+    shortest = _Skeleton(schema, count_tokens, shortest=True)
     least = USEFUL_STRING if longest.open_lists else MIN_STRING  # a list may be shorter
     string_tokens = max(longest.string_tokens(max_new_tokens, room), least)
-    most, limit = max_new_tokens, f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens"
+    most = max_new_tokens
+    limit = f"the answer did not fit into {max_new_tokens} new tokens; raise judge.max_new_tokens"
     wanted = 0
     if longest.sources:
         layout = longest.choices + longest.reasons * (string_tokens + CLOSING) + USEFUL_STRING
         wanted = TIMES * sum(map(count_tokens, longest.sources)) + layout
     if 0 < wanted < most:
-        most, limit = wanted, f"the judge wrote {TIMES} times the tokens of the text in question, and came to no end"
+        most = wanted
+        limit = f"the judge wrote {TIMES} times the tokens of the text in question, and came to no end"
     max_length = longest.fixed + most + SLACK
     if room < max_length:
-        max_length, limit = room, f"the answer did not fit into the {room} tokens that the prompt leaves of the window"
+        max_length = room
+        limit = f"the answer did not fit into the {room} tokens that the prompt leaves of the window"
     useful = max(min(shortest.string_tokens(max_new_tokens, 10**9), USEFUL_STRING), MIN_STRING)
     return Budget(string_tokens, most, max_length, shortest.length(useful), wanted, limit)
 

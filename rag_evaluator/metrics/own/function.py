@@ -28,7 +28,8 @@ class FunctionName(str):
     function: Callable[..., Any]
 
     def __new__(cls, function: Callable[..., Any]) -> "FunctionName":
-        module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__name__)
+        module = getattr(function, "__module__", "")
+        name = getattr(function, "__qualname__", type(function).__name__)
         made = super().__new__(cls, f"{module}:{name}")
         made.function = function
         return made
@@ -124,7 +125,8 @@ class FunctionScore:
     """
 
     def __init__(self, function: str, range: Sequence[float]) -> None:
-        self.function, self.range = find_function(function), range
+        self.function = find_function(function)
+        self.range = range
 
     async def ascore(self, **values: Any) -> "MetricResult":
         """Raises `UndefinedScoreError` where there is no value, and what the function raises."""

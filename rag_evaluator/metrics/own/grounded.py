@@ -55,8 +55,13 @@ class SupportMetric:
         threshold: float = 0.5,
         evidence: Literal["packed", "each"] = "packed",
     ) -> None:
-        self.text, self.source, self.verifier, self.language = text, source, verifier, language
-        self.mode, self.threshold, self.each = mode, threshold, evidence == "each"
+        self.text = text
+        self.source = source
+        self.verifier = verifier
+        self.language = language
+        self.mode = mode
+        self.threshold = threshold
+        self.each = evidence == "each"
         self.llm: Recorder = llm
         self.prompt = OwnPrompt("groundedness", "prompt")
 
@@ -69,7 +74,8 @@ class SupportMetric:
         contexts = [evidence] if isinstance(evidence, str) else list(evidence)
         sentences = sentences_of(columns[self.text], self.language)
         claims = claims_of(sentences, self.text)
-        texts, is_judge = [claim.text for claim in claims], self.verifier is None
+        texts = [claim.text for claim in claims]
+        is_judge = self.verifier is None
         supports = await (self.verifier.supports if self.verifier else self._judged)(contexts, texts, user_input)
         is_sure = not is_judge or self._judge.capabilities.probabilities
         places = range(len(contexts)) if self.source == CONTEXTS else ()
@@ -98,7 +104,8 @@ class SupportMetric:
 
     def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
         """That of support, from the answers in both orders of the options."""
-        yes, also = first[FIRST], second[SECOND]
+        yes = first[FIRST]
+        also = second[SECOND]
         self.disagreed |= (yes >= 0.5) != (also >= 0.5)
         return round((yes + also) / 2, DECIMALS)
 

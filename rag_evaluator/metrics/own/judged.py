@@ -23,7 +23,8 @@ from rag_evaluator.prompts.own import (
 )
 from rag_evaluator.prompts.pack import as_shown
 
-HELPFUL, INSUFFICIENT = "sentences help", "insufficient information"
+HELPFUL = "sentences help"
+INSUFFICIENT = "insufficient information"
 
 
 class ContextRelevancy:
@@ -38,7 +39,8 @@ class ContextRelevancy:
     """
 
     def __init__(self, llm: InstructorBaseRagasLLM, language: Language = LANGUAGES["english"]) -> None:
-        self.llm, self.language = llm, language
+        self.llm = llm
+        self.language = language
         self.prompt = OwnPrompt("context_relevancy", "prompt")
 
     async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:
@@ -69,7 +71,8 @@ class QuestionMetric:
     prompt: QuestionPrompt
 
     def __init__(self, columns: Sequence[str], llm: Any) -> None:
-        self.columns, self.llm = columns, llm
+        self.columns = columns
+        self.llm = llm
 
     async def ascore(self, **values: Any) -> MetricResult:
         """Raises `JudgementError` for a label that the scale does not have: only some judges are bound to it."""
@@ -94,7 +97,8 @@ class AnswerRubric:
     """
 
     def __init__(self, llm: InstructorBaseRagasLLM) -> None:
-        self.llm, self.prompt = llm, OwnPrompt("answer_rubric", "prompt")
+        self.llm = llm
+        self.prompt = OwnPrompt("answer_rubric", "prompt")
 
     async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:
         """The value, with the judge's reason. Raises `JudgementError`."""
@@ -115,7 +119,8 @@ class RefusalCorrectness:
     def __init__(
         self, llm: InstructorBaseRagasLLM, missing_reference: Literal["unknown", "unanswerable"] = "unknown"
     ) -> None:
-        self.llm, self.missing_reference = llm, missing_reference
+        self.llm = llm
+        self.missing_reference = missing_reference
         self.answerable_prompt = OwnPrompt("refusal_correctness", "answerable_prompt")
         self.refused_prompt = OwnPrompt("refusal_correctness", "refused_prompt")
 

@@ -54,7 +54,8 @@ def row_of_object(name: str, canonical: Callable[[str], str]) -> Metric:
         values: dict[str, float] = {}
         asks = isinstance(metric, MetricWithLLM)
     else:
-        parameters, optional = _parameters(metric), []
+        parameters = _parameters(metric)
+        optional = []
         names = [name for name in parameters if name != "llm"]
         values, ends = _scale(metric)
         asks = isinstance(metric, SimpleLLMMetric) or "llm" in parameters or hasattr(metric, "llm")
@@ -146,7 +147,11 @@ class ObjectScore:
         range: Sequence[float],
         llm: Any = None,
     ) -> None:
-        self.object, self.columns, self.values, self.range, self.llm = find_object(object), columns, values, range, llm
+        self.object = find_object(object)
+        self.columns = columns
+        self.values = values
+        self.range = range
+        self.llm = llm
 
     async def ascore(self, **row: Any) -> MetricResult:
         """Raises `UndefinedScoreError` where the value is none of the scale, and what the object raises."""
@@ -159,7 +164,8 @@ class ObjectScore:
         if isinstance(metric, SimpleLLMMetric) or "llm" in _parameters(metric):
             arguments["llm"] = self.llm
         result = await metric.ascore(**arguments)
-        value, reason = result.value, result.reason
+        value = result.value
+        reason = result.reason
         if self.values:
             value = self.values.get(str(value).strip().lower())
             reason = reason or f"it gave {result.value!r:.40}" if value is None else reason

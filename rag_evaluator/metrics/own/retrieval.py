@@ -70,7 +70,9 @@ class Relevance:
     """
 
     def __init__(self, columns: Mapping[str, Any], metric: "RetrievalMetric") -> None:
-        self.columns, self.metric, self.options = columns, metric, metric.options
+        self.columns = columns
+        self.metric = metric
+        self.options = metric.options
         self.by_id = self.options.match == "exact" and all(name in columns for name in IDS)
         names = IDS if self.by_id else ("retrieved_contexts", "reference_contexts")
         retrieved, expected = (columns.get(name, []) for name in names)
@@ -218,7 +220,10 @@ class RetrievalMetric:
     def __init__(
         self, measure: str = "", is_whole: bool = False, llm: Any = None, ranker: Any = None, **options: Any
     ) -> None:
-        self.measure, self.is_whole, self.llm, self.ranker = measure, is_whole, llm, ranker
+        self.measure = measure
+        self.is_whole = is_whole
+        self.llm = llm
+        self.ranker = ranker
         self.chunk_prompt = OwnPrompt("retrieval", "chunk_prompt")
         self.match_prompt = OwnPrompt("retrieval", "match_prompt")
         self.options = RetrievalConfig(**options)

@@ -36,7 +36,8 @@ class Verified(BaseMetric):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.verifier, self.threshold = verifier, threshold
+        self.verifier = verifier
+        self.threshold = threshold
 
     async def _verdicts(
         self,
@@ -76,7 +77,8 @@ class Faithfulness(Verified, collections.Faithfulness):  # type: ignore[misc]  #
     async def ascore(  # type: ignore[override]  # as in ragas
         self, user_input: str, response: str, retrieved_contexts: list[str]
     ) -> MetricResult:
-        self.contexts, self.user_input = retrieved_contexts, user_input
+        self.contexts = retrieved_contexts
+        self.user_input = user_input
         result: MetricResult = await super().ascore(
             user_input=user_input, response=response, retrieved_contexts=retrieved_contexts
         )
@@ -123,13 +125,15 @@ class ContextRecall(Verified):
 
     def __init__(self, language: Language, llm: Any = None, **options: Any) -> None:
         super().__init__(name="context_recall", **options)
-        self.language, self.llm = language, llm
+        self.language = language
+        self.llm = llm
 
     async def ascore(self, user_input: str, retrieved_contexts: list[str], reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
         """The share. Raises `UndefinedScoreError` where no sentence counts."""
         sentences = sentences_of(reference, self.language)
         claims = [claim.text for claim in claims_of(sentences, "reference")]
         values = {"question": user_input, "context": BETWEEN.join(retrieved_contexts), "answer": reference}
-        places, more = range(len(retrieved_contexts)), not_counted(sentences)
+        places = range(len(retrieved_contexts))
+        more = not_counted(sentences)
         verdicts = await self._verdicts(claims, retrieved_contexts, places, user_input, values, more)
         return MetricResult(value=float(np.mean(verdicts)))

@@ -10,7 +10,9 @@ from starlette.testclient import TestClient
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.features.app import make_app
 
-TOKEN, HOST, PORT = "a-token-of-these-tests", "127.0.0.1", 8765
+TOKEN = "a-token-of-these-tests"
+HOST = "127.0.0.1"
+PORT = 8765
 ORIGIN = f"http://{HOST}:{PORT}"
 METRICS = ["exact_match", "string_presence"]
 

@@ -84,7 +84,8 @@ def test_the_new_dataset_has_the_columns_and_the_texts_of_the_old_one(tmp_path: 
     made = apply_reviews(run)
     assert made.path == tmp_path / "data.reviewed.jsonl"
     assert data.read_bytes() == old
-    before, after = load_dataset(data), load_dataset(made.path)
+    before = load_dataset(data)
+    after = load_dataset(made.path)
     held = [{**sample.row, "contexts": sample.columns["retrieved_contexts"]} for sample in before]
     assert list(after[0].row) == list(before[0].row)
     assert after[0].row == held[0]
@@ -265,7 +266,9 @@ class Counting:
 
 def test_after_apply_update_judges_only_metrics_that_read_what_changed(tmp_path: Path) -> None:
     rows = [{"question": f"q{n}?", "contexts": [f"c{n}"], "answer": f"a{n}", "reference": f"r{n}"} for n in range(6)]
-    data, run, judge = write(tmp_path / "data.jsonl", rows), tmp_path / "run", Counting()
+    data = write(tmp_path / "data.jsonl", rows)
+    run = tmp_path / "run"
+    judge = Counting()
     config = {"metrics": ["faithfulness", "context_recall"]}
     first = RAGEvaluator({**config, "dataset": data}, judge=ScriptedJudge(judge, model_id="script"))
     first.run(run)

@@ -89,8 +89,10 @@ def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
 
 def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
     run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
-    files, store = Run(run), ReviewStore(run)
-    rows, record = list(range(25)), label_sheet(run, run / "a.xlsx", size=25)
+    files = Run(run)
+    store = ReviewStore(run)
+    rows = list(range(25))
+    record = label_sheet(run, run / "a.xlsx", size=25)
     name = record.name
     items = items_of(rows, ["faithfulness"], {row: files.details(row) for row in rows})
     assert items[:2] == [LabelItem(0, "faithfulness", "It is so."), LabelItem(0, "faithfulness", "It is wrong.")]

@@ -19,7 +19,8 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 @pytest.fixture
 def stopped(tmp_path: Path) -> Path:
     """An evaluation of six rows that was stopped after two."""
-    stop, asked_for = Stop(grace=0.0), []
+    stop = Stop(grace=0.0)
+    asked_for = []
 
     def script(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
         asked_for.append(prompt)
@@ -91,7 +92,8 @@ def test_nothing_in_a_page_could_run_beside_our_scripts(tmp_path: Path) -> None:
     rows = [{"id": "1", "user_input": HOSTILE, "response": HOSTILE, "reference": f"{HOSTILE}!", "team": HOSTILE}]
     write_run(tmp_path / "a", rows, name="a")
     write_run(tmp_path / "x&y <b>", rows, name="x")
-    browser, odd = client(tmp_path, who=HOSTILE), "x&y%20%3Cb%3E"
+    browser = client(tmp_path, who=HOSTILE)
+    odd = "x&y%20%3Cb%3E"
     compared = "/compare?run=a&run=x%26y%20%3Cb%3E"
     parts = ("/", "/run/a", f"/run/{odd}", compared, "/api/answer/a", "/api/row/a/0", f"/review/{odd}", "/label/a")
     for address in parts:

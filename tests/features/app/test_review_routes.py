@@ -124,7 +124,8 @@ def test_without_review_nothing_can_be_changed(results: Path) -> None:
 
 
 def test_a_text_that_somebody_has_changed_meanwhile_is_shown_and_replaced_only_then(results: Path) -> None:
-    anna, bob = browser_of(results), browser_of(results, "bob")
+    anna = browser_of(results)
+    bob = browser_of(results, "bob")
     assert sent(anna, TEXT, after="by anna").status_code == 200
     answer = sent(bob, TEXT, after="by bob")
     assert answer.status_code == 409
@@ -135,7 +136,8 @@ def test_a_text_that_somebody_has_changed_meanwhile_is_shown_and_replaced_only_t
 
 def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answer(results: Path) -> None:
     record = label_sheet(results / "exact", results / "exact" / "sheet.xlsx", size=24, force=True)
-    anna, draw = browser_of(results), record.name
+    anna = browser_of(results)
+    draw = record.name
     assert [question(anna, "exact", draw, place=place)["row"] for place in range(24)] == list(record.rows)
     assert label(anna, "exact", question(anna, "exact", draw)["answers"][0]).status_code == 200
     assert question(anna, "exact", draw)["row"] == record.rows[1]
@@ -165,7 +167,9 @@ def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(
 
 
 def test_a_closed_draw_takes_no_label_and_names_the_command_that_compares(results: Path) -> None:
-    anna, bob, draw = browser_of(results), browser_of(results, "bob"), drawn(results / "exact")
+    anna = browser_of(results)
+    bob = browser_of(results, "bob")
+    draw = drawn(results / "exact")
     for place in range(24):
         asked = question(anna, "exact", draw, place=place)
         assert label(anna, "exact", asked["answers"][0]).status_code == 200

@@ -48,7 +48,8 @@ def killed_after(process: "subprocess.Popen[str]", lines: int, wait: float) -> l
 
 @pytest.mark.processes
 def test_every_confirmed_review_is_there_though_two_writers_are_killed_again_and_again(tmp_path: Path) -> None:
-    chance, confirmed = random.Random(3), []
+    chance = random.Random(3)
+    confirmed = []
     for round_number in range(3):
         writers = [writing(tmp_path, f"{name}{round_number}") for name in "ab"]
         for writer in writers:
@@ -72,7 +73,8 @@ def test_a_torn_last_line_is_ignored_and_never_swallows_the_next_review(tmp_path
 
 def test_a_file_whose_last_end_of_line_an_editor_took_away_loses_no_review(tmp_path: Path) -> None:
     store = ReviewStore(tmp_path)
-    first, second = store.add(review()), store.add(review(field="ambiguous"))
+    first = store.add(review())
+    second = store.add(review(field="ambiguous"))
     store.path.write_bytes(store.path.read_bytes().rstrip(b"\n"))
     edited = ReviewStore(tmp_path)
     assert edited.records() == [first, second]
@@ -93,7 +95,8 @@ def test_a_line_that_is_damaged_before_the_last_one_is_an_error_with_its_number(
 
 
 def test_a_review_is_on_disk_before_it_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced, real = [], os.fsync
+    synced = []
+    real = os.fsync
 
     def fsync(handle: int) -> None:
         synced.append((tmp_path / "reviews.jsonl").read_bytes())

@@ -154,10 +154,8 @@ def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict
 
 def test_the_mean_of_all_rows_needs_a_draw(run: Path, tmp_path: Path) -> None:
     some = table(tmp_path / "l.csv", HUMAN[5:35], "row,exact_match")
-    unknown, drawn = (
-        certify(run, some, out=tmp_path / "a.json"),
-        certify(run, some, random=True, out=tmp_path / "b.json"),
-    )
+    unknown = certify(run, some, out=tmp_path / "a.json")
+    drawn = certify(run, some, random=True, out=tmp_path / "b.json")
     assert (part(unknown)["chosen"], part(drawn)["chosen"]) == ("unknown", "random")
     assert part(unknown)["label_mean"]["label_mean"] is None
     assert "'certify sheet' draws rows" in part(unknown)["label_mean"]["ci_method"]
@@ -250,7 +248,8 @@ def test_grades_are_moved_to_the_range_of_the_scores(run: Path, tmp_path: Path) 
 def test_labels_of_statements_are_compared_with_verdicts_row_by_row(faithful: Path, tmp_path: Path) -> None:
     """Of 40 second statements the judge accepts the even ones; people accept 0 and 1, too, but not 2."""
     people = [1 if place % 2 == 0 else 0 for place in range(ROWS)]
-    people[1], people[2] = 1, 0
+    people[1] = 1
+    people[2] = 0
     lines = ["row,metric,statement,label"]
     lines += [
         f"{row},faithfulness,It is {'wrong' if row % 2 else 'so'} {row}.,{label}" for row, label in enumerate(people)

@@ -33,7 +33,8 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
 
 
 def test_grades_of_two_annotators_are_compared_with_the_judge_and_each_other(tmp_path: Path, capsys: Capture) -> None:
-    run, names = graded_run(tmp_path / "run"), ("anna", "bob")
+    run = graded_run(tmp_path / "run")
+    names = ("anna", "bob")
     lines = ["row,answer_rubric", *(f"{place},{row['human'] * 4 + 1}" for place, row in enumerate(exact_rows()))]
     for name in names:
         (tmp_path / f"{name}.csv").write_text("\n".join(lines), "utf-8")

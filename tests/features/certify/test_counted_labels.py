@@ -21,7 +21,8 @@ def test_clusters_widen_the_interval_of_the_mean_label(tmp_path: Path) -> None:
     first = [row for row in exact_rows() if row["id"] in {f"r{place}" for place in (0, 1, 2, 3, 4, 30, 31, 32, 33, 39)}]
     rows = [{**row, "id": f"{row['id']}.{copy}", "document": row["id"]} for row in first for copy in range(4)]
     clustered = mean_of(exact_run(tmp_path / "run", rows, cluster="document"))
-    apart, alone = mean_of(exact_run(tmp_path / "apart", rows)), label_mean([0.5] * 10, [row["human"] for row in first])
+    apart = mean_of(exact_run(tmp_path / "apart", rows))
+    alone = label_mean([0.5] * 10, [row["human"] for row in first])
     assert clustered["label_mean"] == apart["label_mean"]
     assert alone.ci_low is not None and alone.ci_high is not None
     width = {name: each["ci_high"] - each["ci_low"] for name, each in (("clustered", clustered), ("apart", apart))}
@@ -32,7 +33,9 @@ def test_clusters_widen_the_interval_of_the_mean_label(tmp_path: Path) -> None:
 
 def test_intervals_of_clustered_rows_cover() -> None:
     """600 rows in 60 documents, whose means differ; 60 labels; a judge that is right in 85 % of rows."""
-    rng, covered, plain = np.random.default_rng(3), 0, 0
+    rng = np.random.default_rng(3)
+    covered = 0
+    plain = 0
     documents = [row // 10 for row in range(600)]
     for _ in range(200):
         shares = np.repeat(rng.beta(0.8, 0.8, 60), 10)

@@ -134,7 +134,8 @@ def judge(model_id: str) -> ScriptedJudge:
 
 
 def test_a_threshold_of_the_judge_as_verifier_is_for_this_judge_and_evidence(tmp_path: Path) -> None:
-    folder, path = tmp_path / "judged", tmp_path / "c.json"
+    folder = tmp_path / "judged"
+    path = tmp_path / "c.json"
     RAGEvaluator({"metrics": ["groundedness"]}, judge=judge("first")).evaluate(rows_of(), folder=folder)
     own = found(folder, sentences(tmp_path / "l.csv", (0.4, 0.6)), path)
     assert (own["threshold"], own["by"], list(own["signature"])) == (0.25, "sentences", ["prompts", "judge"])
@@ -167,7 +168,8 @@ def test_a_sheet_of_sentences_that_was_filled_in_gives_the_threshold(run: Path, 
     label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
     book = openpyxl.load_workbook(tmp_path / "s.xlsx")
     for line in book.worksheets[0].iter_rows(min_row=2):
-        row, place = line[0].value, int(str(line[6].value).startswith("Second"))
+        row = line[0].value
+        place = int(str(line[6].value).startswith("Second"))
         line[7].value = "yes" if probability(int(row), place) >= 0.6 else "no"
     book.save(tmp_path / "filled.xlsx")
     certification = certify(run, tmp_path / "filled.xlsx", out=tmp_path / "c.json")

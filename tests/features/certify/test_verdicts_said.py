@@ -86,7 +86,8 @@ def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: 
 
 
 def test_a_gate_says_what_a_certificate_says_against_the_baseline(tmp_path: Path, capsys: Capture) -> None:
-    base, run = run_with(tmp_path / "base", PEOPLE["worse than chance"]), exact_run(tmp_path / "run")
+    base = run_with(tmp_path / "base", PEOPLE["worse than chance"])
+    run = exact_run(tmp_path / "run")
     certify(base, label={"exact_match": "human"})
     shown = output_of(capsys, "gate", run, "--fail-if-worse", base)
     assert f"{base}: Do not rely on exact_match: a certificate says worse than chance" in shown

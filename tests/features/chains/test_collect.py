@@ -48,7 +48,8 @@ def lines(path: Path) -> list[Json]:
 
 
 def test_what_is_collected_is_a_dataset_that_is_evaluated_as_it_is(tmp_path: Path) -> None:
-    path, seen = tmp_path / "new" / "rows.jsonl", []
+    path = tmp_path / "new" / "rows.jsonl"
+    seen = []
     rows = collect(System(), QUESTIONS, path, REFERENCES, progress=lambda *progress: seen.append(progress))
     assert rows == [answered(question, ref) for question, ref in zip(QUESTIONS, REFERENCES, strict=True)]
     assert lines(path) == rows
@@ -105,7 +106,8 @@ def test_an_empty_result_is_a_result_and_no_error(output: Any, returned: Any, tm
 
 
 def test_nothing_is_asked_twice(tmp_path: Path) -> None:
-    path, system = tmp_path / "rows.jsonl", System()
+    path = tmp_path / "rows.jsonl"
+    system = System()
     first = collect(system, QUESTIONS[:2], path)
     rows = collect(system, [QUESTIONS[2], *QUESTIONS, QUESTIONS[2]], path, ["x", None, None, None, "y"])
     assert system.asked == QUESTIONS
@@ -115,7 +117,8 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_goes_on_behind_its_last_whole_row(tmp_path: Path) -> None:
-    path, system = tmp_path / "rows.jsonl", System()
+    path = tmp_path / "rows.jsonl"
+    system = System()
 
     def killed(question: str) -> Any:
         if question == QUESTIONS[2]:
@@ -147,7 +150,8 @@ def test_a_killed_call_that_asked_failed_questions_again_leaves_no_question_twic
 
 
 def test_questions_that_failed_are_asked_again(tmp_path: Path) -> None:
-    path, system = tmp_path / "rows.jsonl", System()
+    path = tmp_path / "rows.jsonl"
+    system = System()
     collect(System(QUESTIONS[0]), QUESTIONS, path)
     rows = collect(system, QUESTIONS, path)
     assert system.asked == QUESTIONS[:1]
@@ -156,7 +160,8 @@ def test_questions_that_failed_are_asked_again(tmp_path: Path) -> None:
 
 
 def test_rows_of_other_questions_are_never_overwritten(tmp_path: Path) -> None:
-    path, system = tmp_path / "rows.jsonl", System()
+    path = tmp_path / "rows.jsonl"
+    system = System()
     collect(system, QUESTIONS, path)
     before = path.read_bytes()
     with pytest.raises(ResultsError, match=r"2 questions that are not asked now, such as '谁建造了哈恩桥？'"):
@@ -277,7 +282,8 @@ def test_chains_of_langchain_are_asked_as_they_take_questions(make: Any, columns
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_what_stops_a_program_stops_a_chain_that_returns_it_as_a_result(stop: Any, tmp_path: Path) -> None:
     """A sequence of LangChain returns whatever one of its steps raises."""
-    asked, path = [], tmp_path / "rows.jsonl"
+    asked = []
+    path = tmp_path / "rows.jsonl"
 
     def stopped(question: str) -> str:
         asked.append(question)

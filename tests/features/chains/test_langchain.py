@@ -172,7 +172,8 @@ EMPTY: dict[str, tuple[Json, str]] = {
 @pytest.mark.parametrize(("change", "reason"), EMPTY.values(), ids=EMPTY)
 def test_a_result_that_is_empty_has_no_score_and_says_why(change: Json, reason: str) -> None:
     """A retriever may find nothing: that is no error of the caller, alone or in a batch."""
-    chain, result = EvaluatorChain(judge=judge()), {**results(1)[0], **change}
+    chain = EvaluatorChain(judge=judge())
+    result = {**results(1)[0], **change}
     expected = {**result, "faithfulness_score": None, "faithfulness_reason": reason}
     assert chain.invoke(result) == expected
     assert chain.batch([*results(1), result]) == [{**results(1)[0], "faithfulness_score": 0.5}, expected]
@@ -253,7 +254,8 @@ def test_wrong_input_is_refused_before_a_model_is_loaded(
 
 
 def test_an_exception_among_results_has_no_score_and_its_reason() -> None:
-    chain, bad = EvaluatorChain(judge=judge()), ValueError("boom")
+    chain = EvaluatorChain(judge=judge())
+    bad = ValueError("boom")
     missing = {"faithfulness_score": None, "faithfulness_reason": "ValueError: boom"}
     assert chain.batch([*results(1), bad])[1] == {"error": "ValueError: boom", **missing}
     assert chain.evaluate(QUESTIONS[:2], [*results(1), bad]) == [{"faithfulness_score": 0.5}, missing]

@@ -9,7 +9,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.features.chains import output_row
 
-QUESTION, ANSWER, TEXTS = "Where was Nolu Brak born?", "In Tesk.", ["Nolu Brak was born in Tesk.", "Tesk has a port."]
+QUESTION = "Where was Nolu Brak born?"
+ANSWER = "In Tesk."
+TEXTS = ["Nolu Brak was born in Tesk.", "Tesk has a port."]
 DOCUMENTS = [Document(text) for text in TEXTS]
 
 

@@ -36,9 +36,11 @@ def row(number: int, response: str | None, **more: Any) -> Json:
 def write_run(folder: Path, rows: Rows, **config: Any) -> Path:
     """The results folder of an evaluation that asked no judge."""
     if any(row["response"] and row["response"].strip() for row in rows):
-        metric, judge = "exact_match", None
+        metric = "exact_match"
+        judge = None
     else:
-        metric, judge = "context_recall", ScriptedJudge()
+        metric = "context_recall"
+        judge = ScriptedJudge()
         rows = [{"retrieved_contexts": ["Tesk"], **row} for row in rows]
     RAGEvaluator({"metrics": [metric], **config}, judge=judge).evaluate(list(rows), folder=folder, start="fresh")
     return folder
@@ -122,7 +124,8 @@ def tried_again(folder: Path) -> list[int]:
 
 
 def four_rows(folder: Path) -> tuple[Path, Path]:
-    a, b = ["good", "poor", "one", "equal"], ["bad", "fine", "two", " equal "]
+    a = ["good", "poor", "one", "equal"]
+    b = ["bad", "fine", "two", " equal "]
     return write_runs(folder, *([row(number, text) for number, text in enumerate(texts)] for texts in (a, b)))
 
 
@@ -173,7 +176,8 @@ def test_a_row_whose_winner_changes_with_the_order_is_a_tie(
 
 def test_exchanging_the_runs_exchanges_wins_and_losses_only(tmp_path: Path, duel: Duel) -> None:
     a, b = four_rows(tmp_path)
-    there, back = duel(a, b, judge=judge_of(by_table)), duel(b, a, judge=judge_of(by_table))
+    there = duel(a, b, judge=judge_of(by_table))
+    back = duel(b, a, judge=judge_of(by_table))
     assert [line["a_better"] for line in back.rows] == pytest.approx([1 - line["a_better"] for line in there.rows])
     assert [line["reason"] for line in back.rows] == [line["reason"] for line in there.rows]
     assert (back.summary["wins"], back.summary["losses"]) == (there.summary["losses"], there.summary["wins"])
@@ -191,7 +195,9 @@ class Plain:
     signature: str | None = "plain"
 
     def __init__(self, best: str, window: int | None = None) -> None:
-        self.best, self.window, self.prompts = best, window, list[str]()
+        self.best = best
+        self.window = window
+        self.prompts = list[str]()
         self.capabilities = Capabilities(2, True, False, window)
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
@@ -310,7 +316,8 @@ def test_several_answers_to_one_question_are_paired_in_order_and_depend_on_each_
     def rows(*texts: str) -> list[Json]:
         return [{"user_input": "Q?", "response": text, "reference": "Tesk"} for text in texts]
 
-    a, b = rows("good", "poor", "good"), rows("bad", "fine")
+    a = rows("good", "poor", "good")
+    b = rows("bad", "fine")
     result = duel(*write_runs(tmp_path, a, b), judge=judge_of(by_table))
     assert [line["winner"] for line in result.rows] == ["a", "b"]
     assert result.summary["rows"]["unmatched_a"] == 1
@@ -346,7 +353,8 @@ def test_a_row_that_asks_nothing_or_two_things_is_missing_with_its_reason(
 
 
 def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path, duel: Duel) -> None:
-    runs, fails = four_rows(tmp_path), [True]
+    runs = four_rows(tmp_path)
+    fails = [True]
 
     def share(asked: Json) -> float:
         if fails[0] and "poor" in asked.values():
@@ -365,7 +373,8 @@ def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path,
 
 @pytest.mark.parametrize("left", [1, 3, 5, 7])
 def test_a_run_whose_judge_is_lost_continues_and_asks_nothing_twice(left: int, tmp_path: Path, duel: Duel) -> None:
-    runs, asked = four_rows(tmp_path), list[int]()
+    runs = four_rows(tmp_path)
+    asked = list[int]()
 
     def share(prompt: Json) -> float:
         asked.append(1)

@@ -27,7 +27,8 @@ def summary(
     return {"a": "base", "b": b, "same": same, "measures": {"win rate of a": rate}, "position_bias": bias}
 
 
-WINS, NOT = "{} wins: {} of {} against {}, ", "Not settled which run answers better: {} wins {} of {} against {}, "
+WINS = "{} wins: {} of {} against {}, "
+NOT = "Not settled which run answers better: {} wins {} of {} against {}, "
 CASES: dict[str, tuple[dict[str, Any], str]] = {
     "a wins": (summary(0.62, 0.51, 0.72), WINS.format("base", "0.62 [0.51, 0.72]", "40 rows", "demo")),
     "figures are those of b": (summary(0.3, 0.21, 0.42), WINS.format("demo", "0.70 [0.58, 0.79]", "40 rows", "base")),
@@ -44,7 +45,8 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
 
 def test_the_95_percent_interval_says_who_wins_whatever_interval_is_printed() -> None:
     """A run of `ci_level: 0.5` prints a narrow interval, and one of 0.999 a wide one."""
-    narrow, wide = summary(0.55, 0.52, 0.58), summary(0.7, 0.49, 0.86)
+    narrow = summary(0.55, 0.52, 0.58)
+    wide = summary(0.7, 0.49, 0.86)
     narrow["measures"]["win rate of a"]["interval_95"] = [0.45, 0.65]
     wide["measures"]["win rate of a"]["interval_95"] = [0.55, 0.82]
     firsts = [duel_conclusion(figures, TOY, []).sentences[0] for figures in (narrow, wide)]

@@ -87,7 +87,8 @@ def test_a_changed_number_is_one_of_the_dataset_that_the_row_does_not_know(langu
     assert len(pairs) >= 2
     known = {number for *_, number in DATA[language]}
     for pair in pairs:
-        good, bad = pair.good.columns["response"], pair.changed["response"]
+        good = pair.good.columns["response"]
+        bad = pair.changed["response"]
         [new] = [number for number in known if number in bad and number not in good]
         assert not any(holds(text, new) for text in texts_of(pair.good))
         [old] = [number for number in known if number in good]
@@ -115,7 +116,8 @@ def test_a_contradiction_is_a_context_sentence_with_another_number_or_name(langu
     pairs = of(made(rows_in(language), language), "contradiction")
     assert pairs
     for pair in pairs:
-        good, bad = pair.good.columns["response"], pair.changed["response"]
+        good = pair.good.columns["response"]
+        bad = pair.changed["response"]
         assert bad.startswith(good)
         added = bad.removeprefix(good).strip()
         context = pair.good.columns["retrieved_contexts"][0]

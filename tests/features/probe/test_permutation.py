@@ -57,7 +57,8 @@ def test_the_order_of_rows_does_not_change_the_p_value(count: int) -> None:
 def test_clusters_are_not_taken_for_independent_rows() -> None:
     assert p_of([1.0, 1.0, 1.0, 1.0], ["a", "a", "b", "c"]) == 2 / 8  # three clusters with 2, 1 and 1
     assert p_of([1.0, -1.0, 1.0], ["a", "a", "b"]) == 1.0  # a sums to nothing
-    values, units = [1.0] * 100, [f"{number % 4}" for number in range(100)]
+    values = [1.0] * 100
+    units = [f"{number % 4}" for number in range(100)]
     assert p_of(values, units) == 2 / 16
     assert p_of(values) == 1 / (FLIPS + 1)
 

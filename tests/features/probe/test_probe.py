@@ -155,7 +155,8 @@ def test_relevancy_of_0_is_floor_a_small_change_is_a_tie_and_no_score_is_missing
         for unit in units_of(pairs, metrics)
     }
     cells = report(pairs, metrics, records, ProbeConfig())["metrics"]
-    relevancy, correctness = cells["answer_relevancy"]["other_answer"], cells["answer_correctness"]["other_answer"]
+    relevancy = cells["answer_relevancy"]["other_answer"]
+    correctness = cells["answer_correctness"]["other_answer"]
     counts = ("pairs", "missing", "floor", "falls", "ties")
     assert [relevancy[name] for name in counts] == [5, 1, 1, 1, 2]
     assert [correctness[name] for name in counts] == [5, 1, 0, 2, 2]

@@ -12,7 +12,9 @@ from rag_evaluator.features.probe import Pairs, Word, figures_of, judge_cells
 from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
 
 NAN = float("nan")
-JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")
+JUDGED = Scale()
+CONTINUOUS = Scale(kind="continuous")
+LOWER = Scale(better="lower")
 
 
 def pairs(falls: int, ties: int, rises: int, is_control: bool = False) -> Pairs:
@@ -27,7 +29,8 @@ def judged(*cells: Pairs) -> dict[str, Any]:
     return judge_cells(cells)[0]
 
 
-QUIET, LOUD = (0, 50, 0), (10, 40, 0)
+QUIET = (0, 50, 0)
+LOUD = (10, 40, 0)
 WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, Word]] = [
     ((19, 0, 0), QUIET, "too few"),
     ((0, 0, 0), QUIET, "too few"),
@@ -55,7 +58,9 @@ def test_the_word_of_a_cell(counts: tuple[int, int, int], control: tuple[int, in
 
 
 def test_controls_are_those_of_the_metric_and_the_worst_of_them_counts() -> None:
-    cell, quiet, loud = pairs(50, 0, 0), pairs(*QUIET, is_control=True), pairs(*LOUD, is_control=True)
+    cell = pairs(50, 0, 0)
+    quiet = pairs(*QUIET, is_control=True)
+    loud = pairs(*LOUD, is_control=True)
     assert judged(cell, quiet, replace(loud, metric="other"))["word"] == "reliable"
     assert judged(cell, quiet, loud)["word"] == judged(cell, loud, quiet)["word"] == "weak"
     assert judged(cell, quiet, replace(loud, expected="not better"))["word"] == "reliable", "falls are no gains"
@@ -82,7 +87,8 @@ def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None
     [(pairs(20, 0, 8), "weak", "undecided"), (pairs(8, 0, 20), "wrong way", "no better than chance")],
 )
 def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, among: Word) -> None:
-    first, tenth = judged(cell), judged(cell, *[pairs(14, 0, 14)] * 9)
+    first = judged(cell)
+    tenth = judged(cell, *[pairs(14, 0, 14)] * 9)
     assert 0.01 < first["p"] < 0.05
     assert tenth["p_holm"] == pytest.approx(10 * first["p"])
     assert (first["word"], tenth["word"]) == (alone, among)
@@ -140,7 +146,9 @@ def test_what_counts_as_a_fall(scale: Scale, good: float, changed: float, expect
 
 
 def test_a_control_counts_changes_in_both_directions_or_gains_only() -> None:
-    good, changed, units = [0.5] * 5 + [0.0], [0.5, 0.5, 0.2, 0.9, 1.0, 0.1], list("abcdef")
+    good = [0.5] * 5 + [0.0]
+    changed = [0.5, 0.5, 0.2, 0.9, 1.0, 0.1]
+    units = list("abcdef")
     both = judged(Pairs(good, changed, units, JUDGED, "equal"))
     gains = judged(Pairs(good, changed, units, JUDGED, "not better"))
     assert (both["share"]["mean"], gains["share"]["mean"]) == (pytest.approx(4 / 6), pytest.approx(3 / 6))
@@ -154,7 +162,8 @@ def test_a_change_within_the_tolerance_is_a_tie() -> None:
 def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word | None]:
     """Every score is a coin; the good sides are the same in all probes."""
     rng = np.random.default_rng(seed)
-    good, units = rng.integers(0, 3, rows) / 2, [f"{row:04d}" for row in range(rows)]
+    good = rng.integers(0, 3, rows) / 2
+    units = [f"{row:04d}" for row in range(rows)]
     control = Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED, "not better")
     cells = [Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED) for _ in range(probes)]
     return [cell["word"] for cell in judge_cells([*cells, control], seed)[:-1]]

@@ -173,7 +173,8 @@ def test_the_rows_that_lose_contexts_are_those_that_lose_them_in_a_run(
 def test_what_the_longest_list_may_take_is_held_against_the_budget(
     tmp_path: Path, model_folder: ModelFolder, rows: Rows, most: int, state: str
 ) -> None:
-    folder, judge = model_folder("llama-bytelevel"), {"max_new_tokens": most}
+    folder = model_folder("llama-bytelevel")
+    judge = {"max_new_tokens": most}
     answers = found(check(project(tmp_path, rows, folder, metrics=["faithfulness"], judge=judge)), "answers")
     wanted = answers.details["wanted"]
     assert (answers.state, answers.details["max_new_tokens"], wanted > 64) == (state, most, True)
@@ -323,7 +324,8 @@ def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(ro
     judge = ScriptedJudge(RATING)
     monkeypatch.setattr(ScriptedJudge, "greedy", False)
     report = check(settings, judge, data=rows)
-    scores, cost = found(report, "row").details["scores"], found(report, "cost").details
+    scores = found(report, "row").details["scores"]
+    cost = found(report, "cost").details
     longest = 3 * (5 * scores["context_relevance"]["seconds"] + scores["exact_match"]["seconds"])
     assert (cost["questions"], cost["seconds"]) == (3 * 5 * 2, pytest.approx([longest / IN_FLIGHT, longest]))
 

@@ -42,7 +42,8 @@ def write_pdf(path: Path, text: str) -> Path:
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawing), drawing),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     ]
-    data, places = b"%PDF-1.4\n", []
+    data = b"%PDF-1.4\n"
+    places = []
     for number, part in enumerate(parts, start=1):
         places.append(len(data))
         data += b"%d 0 obj\n%s\nendobj\n" % (number, part)

@@ -61,7 +61,8 @@ def test_a_chunk_has_the_headings_that_it_is_under(text: str, headings: tuple[st
 
 
 def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_path: Path) -> None:
-    first, last = Document("a", TEXT), Document("c", "fin")
+    first = Document("a", TEXT)
+    last = Document("c", "fin")
     corpus = write_corpus(tmp_path, [first, Document("b", unread="why"), last], SPLITTER)
     assert corpus.chunks == [*chunks_of(first, SPLITTER), *chunks_of(last, SPLITTER)]
     assert (corpus.documents, corpus.unread) == (2, [{"id": "b", "reason": "why"}])

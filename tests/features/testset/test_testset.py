@@ -45,7 +45,8 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
     def make(language: str = "english", **testset: Any) -> Made:
-        judge, folder = Knowing(language).judge(), tmp_path / "results" / "run"
+        judge = Knowing(language).judge()
+        folder = tmp_path / "results" / "run"
         monkeypatch.setattr("rag_evaluator.tasks.question.source_of", lambda given, *about: source_of(judge, *about))
         monkeypatch.setattr("rag_evaluator.models.embeddings.load_embeddings", lambda *about: Letters())
         documents = str(write_documents(tmp_path / "documents", language))

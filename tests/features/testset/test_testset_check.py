@@ -41,7 +41,8 @@ def flags() -> dict[str, list[str]]:
 def test_each_planted_fault_is_found_and_nothing_else(
     tmp_path: Path, monkeypatch: Patch, capsys: Capture, language: str
 ) -> None:
-    rows, words = rows_of(language, GOOD), LANGUAGES[language]
+    rows = rows_of(language, GOOD)
+    words = LANGUAGES[language]
     assert check(tmp_path / "clean", monkeypatch, rows, language) == 0
     assert (f"0 of {len(rows)} rows are flagged" in capsys.readouterr().out, flags()) == (True, {})
     by_id = {row["id"]: row for row in rows}

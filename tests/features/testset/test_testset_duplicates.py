@@ -14,7 +14,8 @@ WORDS = "how long is the bridge of Arlen Tesk built by whom in which year was it
 
 def made(count: int, words: int, seed: int = 0) -> list[dict[str, Any]]:
     """Questions of a few words, so that some are alike, with vectors of which some are near."""
-    chance, vectors = random.Random(seed), np.random.default_rng(seed).normal(size=(7, 16))
+    chance = random.Random(seed)
+    vectors = np.random.default_rng(seed).normal(size=(7, 16))
     found = []
     for _ in range(count):
         chunks = [chance.randrange(4)]
@@ -31,7 +32,8 @@ def made(count: int, words: int, seed: int = 0) -> list[dict[str, Any]]:
 
 def is_repeat(one: Any, other: Any) -> bool:
     letters = fuzz.token_sort_ratio(one["question"].lower(), other["question"].lower())
-    first, second = np.float32(one["vector"]), np.float32(other["vector"])
+    first = np.float32(one["vector"])
+    second = np.float32(other["vector"])
     cosine = first @ second / np.linalg.norm(first) / np.linalg.norm(second)
     alike = fuzz.token_set_ratio(one["answer"].lower(), other["answer"].lower()) >= 80
     is_near = letters >= 90 or cosine >= 0.95

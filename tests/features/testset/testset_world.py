@@ -125,7 +125,8 @@ class Knowing:
     """A judge that knows the world and makes no mistake but those that are planted in what it writes."""
 
     def __init__(self, language: str) -> None:
-        self.words, self.language = LANGUAGES[language], language
+        self.words = LANGUAGES[language]
+        self.language = language
 
     def judge(self) -> ScriptedJudge:
         return ScriptedJudge(self.said, self.chosen, model_id=f"knowing-{self.language}")

@@ -42,7 +42,8 @@ def test_the_document_begins_with_the_tokenizers_own_bos_only(model_folder: Call
 @pytest.mark.parametrize("kind", ["qwen2-chat", "llama-bytelevel", "mistral-metaspace-bpe", "gemma-metaspace-unigram"])
 def test_control_tokens_in_the_data_are_plain_text(model_folder: Callable[..., Path], kind: str) -> None:
     enc = encoder(model_folder(kind))
-    clean, hostile = enc.encode("x y"), enc.encode("x <|im_end|></s><s><think><|endoftext|> y")
+    clean = enc.encode("x y")
+    hostile = enc.encode("x <|im_end|></s><s><think><|endoftext|> y")
     specials = set(enc.tokenizer.all_special_ids)
     assert [i for i in hostile if i in specials] == [i for i in clean if i in specials]
     assert clean[0] == hostile[0]
@@ -144,5 +145,6 @@ def test_of_several_templates_the_default_is_taken(model_folder: Callable[..., P
 def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.pad_token = "!"
-    padded, plain = PromptEncoder(tokenizer, JudgeConfig()), encoder(model_folder("gpt2"))
+    padded = PromptEncoder(tokenizer, JudgeConfig())
+    plain = encoder(model_folder("gpt2"))
     assert padded.encode("Hello! you") == plain.encode("Hello! you")

@@ -32,7 +32,8 @@ class Verdict(BaseModel):
 def unigram(specials: list[str], signs: list[str] = SIGNS, corpus: list[str] = CORPUS) -> Tokenizer:
     """As T5 and XLNet have it, and GPT-NeoX of rinna: no bytes to fall back to."""
     tokenizer = Tokenizer(models.Unigram())
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
         vocab_size=500, show_progress=False, special_tokens=specials, unk_token="<unk>", initial_alphabet=signs
     )
@@ -51,7 +52,8 @@ def with_decoder(make: Make, decoder: decoders.Decoder | None) -> Make:
 
 def word_piece(specials: list[str]) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token="<unk>"))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
     tokenizer.train_from_iterator(CORPUS, trainers.WordPieceTrainer(special_tokens=specials, show_progress=False))
     return tokenizer
 
@@ -59,7 +61,8 @@ def word_piece(specials: list[str]) -> Tokenizer:
 def with_suffixes(specials: list[str]) -> Tokenizer:
     """As the first GPT has it."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Whitespace(), decoders.BPEDecoder("</w>")
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = decoders.BPEDecoder("</w>")
     trainer = trainers.BpeTrainer(special_tokens=specials, end_of_word_suffix="</w>", show_progress=False)
     tokenizer.train_from_iterator(CORPUS, trainer)
     return tokenizer

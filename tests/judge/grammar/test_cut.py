@@ -104,7 +104,8 @@ def test_a_question_that_meets_its_limit_is_no_answer() -> None:
 
 def fed(tiny: Tiny, model: type[BaseModel], text: str, limit: int, data: BaseModel | None = None) -> Sequence:
     """An answer that has begun with a text, whose strings may have few tokens."""
-    schema, vocabulary = tighten(model, data), tiny("llama-bytelevel").inner.engine.vocabulary
+    schema = tighten(model, data)
+    vocabulary = tiny("llama-bytelevel").inner.engine.vocabulary
     budget = share_out(schema, 4 * limit, 10_000, len)
     assert budget.string_tokens <= 32
     sequence = Sequence(Request((1,), to_lark(schema), budget), vocabulary)

@@ -49,7 +49,8 @@ def test_every_example_that_ragas_shows_is_a_legal_answer_in_its_own_layout() ->
     told = set()
     for key, prompt in all_prompts().items():
         for example in english_pack(prompt).examples:
-            data, output = prompt.input_model(**example["input"]), example["output"]
+            data = prompt.input_model(**example["input"])
+            output = example["output"]
             answer, silent = (
                 prompt.output_model(**each).model_dump_json(indent=4) for each in (output, emptied(output))
             )
@@ -93,7 +94,8 @@ def test_statements_of_any_script_and_punctuation_are_dictated_word_by_word(stat
     assert accepts(nli(statements), nli_answer(statements))
 
 
-ANSWER, TRUTH = ["a1", "a2", "a3"], ["g1", "g2"]
+ANSWER = ["a1", "a2", "a3"]
+TRUTH = ["g1", "g2"]
 
 
 def classification(tp: list[str], fp: list[str], fn: list[str]) -> str:

@@ -32,7 +32,8 @@ from rag_evaluator.prompts import (
 from tests.loaded_prompts import load_prompts, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
-SPANISH, JAPANESE = find_language("spanish"), find_language("japanese")
+SPANISH = find_language("spanish")
+JAPANESE = find_language("japanese")
 ROW = {
     "user_input": "Where was Nolu Brak born?",
     "retrieved_contexts": ["Nolu Brak was born in Tesk."],
@@ -149,7 +150,8 @@ def test_a_run_that_breaks_off_is_continued_with_the_packs_that_are_missing(tmp_
 
 
 def test_two_runs_at_once_ask_once(tmp_path: Path) -> None:
-    judges, done = [Translates(0.02), Translates(0.02)], []
+    judges = [Translates(0.02), Translates(0.02)]
+    done = []
     threads = [
         threading.Thread(target=lambda judge=judge: done.append(adapted(tmp_path, judge, ["faithfulness"])))
         for judge in judges

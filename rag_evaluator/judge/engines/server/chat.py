@@ -74,7 +74,8 @@ class ChatAnswer:
             )
         try:
             choice = answer["choices"][0]
-            message, finish = choice["message"], choice.get("finish_reason")
+            message = choice["message"]
+            finish = choice.get("finish_reason")
             if finish == "abort":  # of vLLM, with status 200 and what was written until then
                 raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
             thought = str(message.get("reasoning_content") or message.get("reasoning") or "")

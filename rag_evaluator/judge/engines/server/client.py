@@ -95,7 +95,8 @@ def _key(variable: str | None) -> str:
     return key
 
 
-CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
+CONNECT = 10.0  # seconds
+READ = 600.0  # an answer may wait for others
 RETRIES = 8  # of a request; with the pauses between them about 40 seconds
 BUSY = frozenset({408, 409, 429, 503, 529})
 GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
@@ -111,7 +112,9 @@ class Client:
     """
 
     def __init__(self, address: Address, most: int = 1, retries: int = RETRIES) -> None:
-        self.address, self.most, self.retries = address, most, retries
+        self.address = address
+        self.most = most
+        self.retries = retries
         self._answered: Mapping[str, Any] | None = None  # the last question that was
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, asyncio.Semaphore]] = (
             WeakKeyDictionary()

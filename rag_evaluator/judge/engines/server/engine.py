@@ -81,11 +81,14 @@ class ServerJudge(WithoutTokens):
     """
 
     def __init__(self, client: Client, model: str, config: JudgeConfig) -> None:
-        self.client, self.model, self.config = client, model, config
+        self.client = client
+        self.model = model
+        self.config = config
         self.model_id = f"served:{model}"  # never a folder
         self.thought = THOUGHT if config.thinking == "on" else 0
         self.switch: Mapping[str, Any] = {}
-        self.tops, self.why = 0, ""
+        self.tops = 0
+        self.why = ""
         self.tokens: TokenCount | None = None
         self.trials: Trials | None = None
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
@@ -154,7 +157,8 @@ class ServerJudge(WithoutTokens):
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         schema = tighten(response_model, getattr(prompt, "data", None), self.config.reasons)
-        seed, most = seed_of(self.config, prompt, draw), self.config.max_new_tokens
+        seed = seed_of(self.config, prompt, draw)
+        most = self.config.max_new_tokens
         key = short_digest(prompt), short_digest(json.dumps(schema)), seed
         budget = share_out(schema, most, ENDLESS, about_tokens)
         written = partial(self._written, prompt, schema, budget.max_length, seed)

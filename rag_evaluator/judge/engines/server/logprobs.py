@@ -21,7 +21,8 @@ from rag_evaluator.judge.protocol import common_beginning
 DECIMALS = 6
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')  # of JSON
 Path = tuple[str | int, ...]  # of a value in an answer: keys and places
-ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
+ROUNDING = 0.01  # log probabilities: above 0 by rounding only
+LEAST = -9999.0  # servers write the least for "never"
 
 
 class NoLogprobsError(JudgementError):
@@ -47,7 +48,8 @@ class Tokens:
             self._tokens = list(map(_token, entries))
         except (TypeError, ValueError) as error:
             raise NoLogprobsError(f"the server's log probabilities are not like OpenAI's: {error!r}") from None
-        self.answer, self._begins = answer, b"".join(text for text, _ in self._tokens).rfind(answer.encode())
+        self.answer = answer
+        self._begins = b"".join(text for text, _ in self._tokens).rfind(answer.encode())
         if self._begins < 0:
             raise NoLogprobsError("the server's tokens are not those of its answer")
         self._ends = list(accumulate(len(text) for text, _ in self._tokens))

@@ -79,7 +79,8 @@ class TokenCount:
         short, long = [await read(text) for text in texts]
         if short is None or long is None:
             return None
-        ours, theirs = count(texts[1]) - count(texts[0]), long - short
+        ours = count(texts[1]) - count(texts[0])
+        theirs = long - short
         if abs(ours - theirs) > SLACK:
             raise ModelError(
                 f"judge.model: its tokenizer is not that of the served model, which counts {theirs} tokens where it "
@@ -171,7 +172,8 @@ class Trials:
     """
 
     def __init__(self, test: TwoHalves | HiddenWord) -> None:
-        self.test, self.whole = test, 0
+        self.test = test
+        self.whole = 0
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def check(self, prompt: str) -> bool:

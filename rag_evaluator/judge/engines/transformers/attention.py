@@ -22,7 +22,8 @@ WITHOUT_EFFECT = {  # on the attention of a model that is not trained
     *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
 }
 WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
-LONG, BLOCK = 4, 128  # kind of rows with more tokens; they are cut into blocks, which do not read the keys behind
+LONG = 4  # kind of rows with more tokens
+BLOCK = 128  # they are cut into blocks, which do not read the keys behind
 MOST_EMPTY = 2  # times as many rows of the cache are computed, where that spares copying those of a view
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
@@ -142,7 +143,8 @@ class Step:
         end = 0
         for feeds in self._parts(dtype):
             counts, rows, starts = zip(*feeds, strict=True)
-            begin, end = end, end + sum(counts)
+            begin = end
+            end = end + sum(counts)
             span = range(min(rows), max(rows) + 1)
             copied = len(span) > MOST_EMPTY * len(rows) or list(rows) != sorted(rows)
             numbers = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start
@@ -174,7 +176,8 @@ class Step:
         if view.places is not None:
             padding = queries.new_full((rows * columns,), view.length - 1)
             queries = padding.index_copy_(0, view.places, queries)
-        keys, queries = torch.arange(first, view.length, device=self.device), queries[:, None]
+        keys = torch.arange(first, view.length, device=self.device)
+        queries = queries[:, None]
         hidden = keys > queries
         if window is not None:
             hidden |= keys <= queries - window
@@ -184,7 +187,9 @@ class Step:
         longest = max(start + count for count, _, start in self._feeds)
         earliest = min(start for *_, start in self._feeds)
         for prefix, tokens in self._prefixes:
-            length, first, mask = prefix[0][0].shape[1], 0, None
+            length = prefix[0][0].shape[1]
+            first = 0
+            mask = None
             if window is not None and length + longest > window:
                 tokens = tokens[self._slots[tokens] < window - 1]
                 if not len(tokens):
@@ -229,7 +234,8 @@ class TailCache:
     """
 
     def __init__(self, layers: int, width: int, length: int, prefix: Prefix = ()) -> None:
-        self.width, self.length = width, length
+        self.width = width
+        self.length = length
         self.tails: list[Layer | None] = [None] * layers
         self.prefixes: list[Prefix] = [prefix] * width
         self.windows: set[int | None] = set()
@@ -244,8 +250,11 @@ class TailCache:
     def resize(self, width: int, length: int) -> None:
         """Change the number of rows and of slots; what is in the first ones stays."""
         self.prefixes = [*self.prefixes, *[()] * width][:width]
-        old, self.tails = self.tails, [None] * len(self.tails)
-        rows, self.width, self.length = min(width, self.width), width, length
+        old = self.tails
+        self.tails = [None] * len(self.tails)
+        rows = min(width, self.width)
+        self.width = width
+        self.length = length
         for layer, tail in enumerate(old):
             old[layer] = None  # so that only one layer is there twice
             if tail is not None:
@@ -328,7 +337,8 @@ def _attend(
         mask: added to the scores, `(batch, 1, queries, length)`; no row of it may be -inf all over.
         softcap: scores are held within this by a hyperbolic tangent (Gemma 2).
     """
-    size, width = queries.shape[-1], values.shape[-1]
+    size = queries.shape[-1]
+    width = values.shape[-1]
     if softcap is None and _has_gpu_kernel(queries.device.type, queries.dtype, size, width):
         bias = None if mask is None else mask.expand(-1, queries.shape[1], -1, -1)
         output, logsumexp = _on_gpu(queries, keys, values, bias, scaling)
@@ -485,7 +495,8 @@ def packed_attention(
 
     Returns `(1, tokens, heads, value_dim)`.
     """
-    step, tail = cache.step(queries.device), cache.store(layer, keys, values)
+    step = cache.step(queries.device)
+    tail = cache.store(layer, keys, values)
     cache.windows.add(window)
     grouped = queries[0].unflatten(0, (keys.shape[1], -1)).permute(2, 1, 0, 3).contiguous()
     group = grouped.shape[1]

@@ -47,7 +47,9 @@ HALVES = (torch.bfloat16, torch.float16)
 WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
 SHORT = 9  # tokens of the row that is tried alone and beside a long one
 STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
-CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
+# floating point operations that the trial may take: some seconds
+CPU_WORK = 1e12
+GPU_WORK = 1e15
 BatchSizeSetting = int | Literal["auto"]
 Outcome = Reply | JudgementError
 Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
@@ -87,7 +89,10 @@ class BatchSize:
     """
 
     def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
-        self.most, self.room, self.slot_bytes, self.row_bytes = most, room, slot_bytes, row_bytes
+        self.most = most
+        self.room = room
+        self.slot_bytes = slot_bytes
+        self.row_bytes = row_bytes
         self.prefill = 0
 
     @classmethod
@@ -248,7 +253,8 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
     def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
         rows = [short], [short, long]
         (alone, beside), exact = in_float32(model, lambda: [logits(row, STEPS)[0].float() for row in rows])
-        difference, scale = (alone - beside).abs().max(), alone.abs().max()
+        difference = (alone - beside).abs().max()
+        scale = alone.abs().max()
         limit = 1e-4 if exact else 0.2  # in bfloat16 the experts of a token may change
         return None if bool(difference <= limit * scale) else "its logits change beside a longer row"
 

@@ -45,7 +45,8 @@ class TransformersEngine:
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
         check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
         check_tokenizer(tokenizer)
-        self.model, self.config = model, config
+        self.model = model
+        self.config = config
         self.model_id = "" if has_adapter(model) else str(getattr(model, "name_or_path", "") or "")
         self.encoder = PromptEncoder(tokenizer, config)
         self.window = window_of(model.config, tokenizer)

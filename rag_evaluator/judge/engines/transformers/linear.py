@@ -69,7 +69,8 @@ def seconds_by_dtype(model: "PreTrainedModel | None" = None) -> dict[str, float]
         layer = torch.nn.Linear(*sorted(sizes)[len(sizes) // 2], dtype=dtype)
         if _is_slow(layer.weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported():
             _reorder(layer)
-        inputs, took = torch.ones(BATCH, layer.in_features, dtype=dtype), list[float]()
+        inputs = torch.ones(BATCH, layer.in_features, dtype=dtype)
+        took = list[float]()
         layer(inputs)  # the first time is longer
         end = time.monotonic() + MEASURED
         while time.monotonic() < end or len(took) < LEAST:

@@ -54,7 +54,8 @@ def device_map(config: JudgeConfig, folder: Path) -> Any:
     """
     import torch
 
-    counted, places = torch.cuda if torch.cuda.is_available() else torch.accelerator, config.device_map
+    counted = torch.cuda if torch.cuda.is_available() else torch.accelerator
+    places = config.device_map
     devices = counted.device_count()
     for place in places.values() if isinstance(places, dict) else [places]:
         kind, _, number = (f"cuda:{place}" if isinstance(place, int) else str(place)).partition(":")
@@ -165,7 +166,8 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     refuse_adapter_files(Path(config.model))
     source = find_source(config, offline)
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
-    folder, kwargs = Path(source), {**safe, "dtype": config.dtype, **config.model_kwargs}
+    folder = Path(source)
+    kwargs = {**safe, "dtype": config.dtype, **config.model_kwargs}
     model: Mapping[str, Any] = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
@@ -189,7 +191,8 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
 def dtype_of(config: JudgeConfig, offline: bool) -> str:
     """The dtype that the model is loaded in, where the configuration leaves it open, too. Raises `ModelError`."""
     found = find_judge(config, offline)
-    folder, dtype = Path(found.source), str(found.kwargs["dtype"]).removeprefix("torch.")
+    folder = Path(found.source)
+    dtype = str(found.kwargs["dtype"]).removeprefix("torch.")
     if dtype != "auto" or not folder.is_dir():
         return "as saved" if dtype == "auto" else dtype
     settings = read_settings(folder / "config.json", "judge.model")
@@ -239,7 +242,9 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     """
     model_files = find_judge(config, offline)
     try:
-        source, gguf, kwargs = model_files.source, model_files.gguf, model_files.kwargs
+        source = model_files.source
+        gguf = model_files.gguf
+        kwargs = model_files.kwargs
         phase = ACTIVITY.phase(f"loading {config.model}")
         with phase, hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
             from langchain_huggingface import HuggingFacePipeline

@@ -51,9 +51,14 @@ if TYPE_CHECKING:
 PARAMETERS = {"position_ids", "past_key_values", "logits_to_keep"}
 CHUNK = 512  # tokens of a row in one pass at most
 WINDOW = 8  # tokens of all attention windows while a model is tried out
-PREFIX, TAILS, FIRST = 13, (14, 9), (3, 2)  # tokens; those of the tails that are fed first
+# tokens; those of the tails that are fed first
+PREFIX = 13
+TAILS = (14, 9)
+FIRST = (3, 2)
 KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to the tokens before
-LIMIT, HALF_LIMIT = 1e-4, 5e-2  # of the largest logit
+# of the largest logit
+LIMIT = 1e-4
+HALF_LIMIT = 5e-2
 
 
 class PackedModel:
@@ -110,12 +115,14 @@ class PackedModel:
             starts: tail slots that each row has filled already.
             kept: how many of the last tokens of each row; None: one.
         """
-        tokens, starts = list(tokens), list(starts)
+        tokens = list(tokens)
+        starts = list(starts)
         chunk = self.chunk
         while long := [index for index, part in enumerate(tokens) if len(part) > chunk]:
             self._pass(cache, [tokens[i][:chunk] for i in long], [rows[i] for i in long], [starts[i] for i in long])
             for index in long:
-                tokens[index], starts[index] = tokens[index][chunk:], starts[index] + chunk
+                tokens[index] = tokens[index][chunk:]
+                starts[index] = starts[index] + chunk
         return self._pass(cache, tokens, rows, starts, kept)
 
     def prefix(self, tokens: Sequence[int]) -> list[Layer]:
@@ -179,7 +186,8 @@ def try_out(packed: PackedModel) -> int:
     model = packed.model
     size = int(model.config.get_text_config().vocab_size)
     tokens = [(7 * i + 3) % size for i in range(PREFIX + sum(TAILS))]
-    prefix, tails = tokens[:PREFIX], (tokens[PREFIX : PREFIX + TAILS[0]], tokens[-TAILS[1] :])
+    prefix = tokens[:PREFIX]
+    tails = (tokens[PREFIX : PREFIX + TAILS[0]], tokens[-TAILS[1] :])
 
     def compared() -> tuple[torch.Tensor, torch.Tensor]:
         return _own(model, [[*prefix, *tail] for tail in tails]), _packed(packed, prefix, tails)[0]
@@ -279,7 +287,8 @@ class PackedDecoder:
     alone: str | None = None
 
     def __init__(self, packed: PackedModel, vocabulary: Vocabulary, batch_size: BatchSizeSetting = "auto") -> None:
-        self.packed, self.vocabulary = packed, vocabulary
+        self.packed = packed
+        self.vocabulary = vocabulary
         self.chooser = Chooser(vocabulary)
         self.prefixes = PrefixCache(packed.prefix)
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
@@ -304,9 +313,11 @@ class PackedDecoder:
             longest: tokens of a sequence, its answer included.
             chooses: whether options are weighed (`next_logits`).
         """
-        rows, config = self.batch_size.that_fit(longest), self.packed.model.config.get_text_config()
+        rows = self.batch_size.that_fit(longest)
+        config = self.packed.model.config.get_text_config()
         slots = rows * longest + max(self.prefixes.most, longest) + (self.beginnings.kept.most if chooses else 0)
-        hidden, inner = config.hidden_size, getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+        hidden = config.hidden_size
+        inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
         computed = self.batch_size.prefill * (4 * hidden + 3 * inner) + 3 * rows * self.vocabulary.size
         return slots * self.packed.slot_bytes + 4 * int(computed)
 
@@ -322,7 +333,8 @@ class PackedDecoder:
         return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
 
     def _decode(self, requests: Sequence[Request]) -> list[Outcome]:
-        batch, outcomes = self.open(), dict[int, Outcome]()
+        batch = self.open()
+        outcomes = dict[int, Outcome]()
         while len(outcomes) < len(requests):
             outcomes |= batch.step({} if outcomes else dict(enumerate(requests)))
         return [outcomes[number] for number in range(len(requests))]
@@ -389,12 +401,14 @@ class PackedBatch:
 
     def step(self, requests: Mapping[int, Request]) -> dict[int, Outcome]:
         """Take more requests in and decode until some are answered. Both go by numbers that the caller gives."""
-        numbers, given = list(requests), list(requests.values())
+        numbers = list(requests)
+        given = list(requests.values())
         for prefix, members in self.decoder.prefixes.shared_by(given):
             for index in sorted(members, key=lambda index: (-len(given[index].input_ids), -index)):  # longest first
                 request = given[index]
                 tail = request.input_ids[len(prefix) :]
-                sequence, length = new_sequence(request, self.decoder.vocabulary), len(tail) + request.budget.max_length
+                sequence = new_sequence(request, self.decoder.vocabulary)
+                length = len(tail) + request.budget.max_length
                 draft = Draft(request.input_ids) if self.decoder.is_half else None
                 self.waiting.append(PackedSequence(sequence, list(tail), numbers[index], prefix, tail, length, draft))
         while True:
@@ -413,7 +427,8 @@ class PackedBatch:
 
         One whose prompt begins as another's takes the keys and values of that; a newcomer's, in the next pass.
         """
-        before, led = len(self.active), list[PackedSequence]()
+        before = len(self.active)
+        led = list[PackedSequence]()
         while self.waiting:
             entry = self.waiting[0]
             length = max([entry.length, *(other.length for other in self.active)])
@@ -430,7 +445,8 @@ class PackedBatch:
             self.cache.prefixes[entry.position] = self.decoder.prefix(entry.prefix)
             if leader is not None:
                 self.cache.move(leader.position, entry.position, common)
-                entry.filled, entry.feed = common, entry.feed[common:]
+                entry.filled = common
+                entry.feed = entry.feed[common:]
             self.decoder.tail_tokens += len(entry.feed)
             self.active.append(self.waiting.popleft())
             entry.follow()
@@ -439,10 +455,13 @@ class PackedBatch:
 
     def _leader(self, entry: PackedSequence) -> tuple[int, PackedSequence | None]:
         """The sequence whose prompt begins as most of that of a new one, and how many tokens of the tail that is."""
-        leader, least, tail = None, LEAST, entry.tail[:-1]
+        leader = None
+        least = LEAST
+        tail = entry.tail[:-1]
         for other in self.active if self.decoder.is_half else ():
             if tail[:least] == other.tail[:least] and len(tail) >= least and other.prefix == entry.prefix:
-                leader, least = other, len(common_beginning([tail, other.tail])) + 1
+                leader = other
+                least = len(common_beginning([tail, other.tail])) + 1
         return least - 1, leader
 
     def _advance(self, active: Sequence[PackedSequence]) -> None:
@@ -456,7 +475,8 @@ class PackedBatch:
         rows, filled = zip(*((entry.position, entry.filled) for entry in active), strict=True)
         logits = self.decoder.packed.run(self.cache, feeds, rows, filled, kept)
         for entry, place in zip(active, accumulate(kept, initial=0), strict=False):
-            entry.place, entry.filled = place, entry.filled + len(entry.feed)
+            entry.place = place
+            entry.filled = entry.filled + len(entry.feed)
         while active:
             rows_of = logits if len(active) == len(logits) else logits[[entry.place for entry in active]]
             tokens = self.decoder.chooser.choose([entry.sequence for entry in active], rows_of)
@@ -464,7 +484,8 @@ class PackedBatch:
 
     def _guess(self, active: Sequence[PackedSequence]) -> None:
         """How each sequence may go on; what a short guess leaves of a pass goes to the longer ones."""
-        room, repeated = self.decoder.at_once, self.decoder.repeated
+        room = self.decoder.at_once
+        repeated = self.decoder.repeated
         for entry in active:
             most = min(MOST, min(self.decoder.packed.chunk, self.cache.length - entry.filled) - len(entry.feed))
             entry.guess = entry.draft.next_tokens(entry.sequence.tokens, most, repeated) if entry.draft else []
@@ -483,7 +504,9 @@ class PackedBatch:
         goes_on = right == len(entry.feed) and not entry.sequence.done
         right -= right == len(entry.feed) and not goes_on
         entry.filled += right
-        entry.feed, entry.guess, entry.place = entry.feed[right:], entry.guess[right:], entry.place + right
+        entry.feed = entry.feed[right:]
+        entry.guess = entry.guess[right:]
+        entry.place = entry.place + right
         return goes_on
 
 

@@ -60,7 +60,8 @@ class CachedRows:
     """
 
     def __init__(self, model: "PreTrainedModel", input_ids: torch.Tensor, attention_mask: torch.Tensor) -> None:
-        self.model, self.mask = model, attention_mask
+        self.model = model
+        self.mask = attention_mask
         self.parameters = inspect.signature(model.forward).parameters
         self.cache: Any = None  # of transformers, or of the model's own module
         self.name = ""
@@ -79,7 +80,8 @@ class CachedRows:
         layers = self.cache.layers
         can_select = all(hasattr(layer, "batch_select_indices") for layer in layers)  # recurrent ones cannot
         (self.cache.batch_select_indices if can_select else self.cache.reorder_cache)(indices)
-        self.mask, self.logits = self.mask[indices], self.logits[indices]
+        self.mask = self.mask[indices]
+        self.logits = self.logits[indices]
 
     @property
     def held_bytes(self) -> int:
@@ -155,11 +157,13 @@ def _cache_use(
     Args:
         expected: `(rows, steps, vocab)`.
     """
-    feeds, tokens = FEEDS[together], following(sum(FEEDS[together]))
+    feeds = FEEDS[together]
+    tokens = following(sum(FEEDS[together]))
     try:
         input_ids, mask = decoder.padded(prompts)
         rows = CachedRows(decoder.model, input_ids, mask)
-        held, fed = [rows.held_bytes], 0
+        held = [rows.held_bytes]
+        fed = 0
         differences = [_largest(rows.logits, expected[:, 0])]
         for count in feeds:
             if fed + count == len(tokens):
@@ -211,7 +215,10 @@ class PlainDecoder:
         window: int,
         batch_size: BatchSizeSetting = 1,
     ) -> None:
-        self.model, self.vocabulary, self.padding, self.window = model, vocabulary, padding, window
+        self.model = model
+        self.vocabulary = vocabulary
+        self.padding = padding
+        self.window = window
         self.chooser = Chooser(vocabulary)
         self.switch = rope_switch(model.config.get_text_config())
         self.computed = 0
@@ -303,7 +310,8 @@ class PlainDecoder:
         Args:
             lengths: tokens of prompt and answer of each sequence.
         """
-        longest, switch = lengths[indices[0]][0], self.window if self.switch is None else self.switch
+        longest = lengths[indices[0]][0]
+        switch = self.window if self.switch is None else self.switch
         is_past = longest > switch
         limit = self.window if is_past else min(self.window, switch + 1)  # the last token is written, but not read
 
@@ -378,7 +386,8 @@ def decode_rows(rows: CachedRows, entries: Sequence[ActiveSequence], chooser: Ch
         entries: of the rows; their feeds are computed.
         together: tokens of a row in one pass at most.
     """
-    ready, active = list(range(len(entries))), list(entries)
+    ready = list(range(len(entries)))
+    active = list(entries)
     while True:
         waiting = [index for index in ready if not active[index].sequence.done]
         if waiting:

@@ -116,7 +116,8 @@ class Beginnings(Generic[Value]):
     """
 
     def __init__(self, most: int) -> None:
-        self.most, self.tokens = most, 0
+        self.most = most
+        self.tokens = 0
         self._values: OrderedDict[tuple[Ids, Ids], Value] = OrderedDict()
         self._sorted: dict[Ids, list[Ids]] = {}  # tails by prefix
 

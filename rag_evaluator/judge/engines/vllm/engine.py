@@ -48,8 +48,13 @@ class VllmEngine:
     """
 
     def __init__(self, config: JudgeConfig, llm: Any, adapter: Any, encoder: PromptEncoder, model_id: str) -> None:
-        self.config, self.llm, self.adapter, self.encoder, self.model_id = config, llm, adapter, encoder, model_id
-        model, tokenizer = llm.model_config, encoder.tokenizer
+        self.config = config
+        self.llm = llm
+        self.adapter = adapter
+        self.encoder = encoder
+        self.model_id = model_id
+        model = llm.model_config
+        tokenizer = encoder.tokenizer
         self.vocabulary = Vocabulary(tokenizer, max(model.get_vocab_size(), len(tokenizer)))
         self.window = min(window_of(model.hf_config, tokenizer), model.max_model_len)
         self.masks = Masks(self.vocabulary)
@@ -123,7 +128,8 @@ class VllmEngine:
 
     async def _free(self, request: Request) -> Reply:
         """A text without a grammar."""
-        text, stop = FreeText(request, self.vocabulary), request.stop
+        text = FreeText(request, self.vocabulary)
+        stop = request.stop
         assert stop is not None
         ends = {"stop": [stop.text], "stop_token_ids": sorted(stop.token_ids), "skip_special_tokens": False}
         sampling = {"temperature": request.temperature, "seed": request.seed % 2**31, "detokenize": True}
@@ -212,7 +218,9 @@ class VllmEngine:
         cleanup_dist_env_and_memory()
 
     def _lose(self, why: str) -> None:
-        lost, self._waiting, self.llm = self._waiting, {}, None
+        lost = self._waiting
+        self._waiting = {}
+        self.llm = None
         for future in lost.values():
             future.set_exception(JudgeLostError(why))
 

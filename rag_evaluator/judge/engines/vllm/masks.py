@@ -41,7 +41,8 @@ class Mask:
 
     def fill_bitmask(self, bitmask: torch.Tensor, index: int) -> None:
         """Write which tokens are allowed next into a row of int32 `(rows, words)`."""
-        answer, words = self.answer, bitmask.shape[1]
+        answer = self.answer
+        words = bitmask.shape[1]
         forced = answer.next_forced()[:1]
         if answer.done or forced:
             only = torch.zeros(answer.vocabulary.size, dtype=torch.bool)

@@ -22,7 +22,9 @@ from rag_evaluator.config import JudgeConfig
 Reply = tuple[int, dict[str, str], bytes]
 USUAL = frozenset({"model", "messages", "response_format", "temperature", "seed", "logprobs", "top_logprobs"})
 AROUND = 9  # tokens that a chat template puts around a prompt
-CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
+# what a server does in place of a reply
+CUT = "cut"
+SLOW = "slow"
 
 
 class Verdict(BaseModel):

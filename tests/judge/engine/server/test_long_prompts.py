@@ -16,7 +16,8 @@ from rag_evaluator.cli.main import main
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
-SHORT, LONG = "Nolu Brak was born in Tesk. ", "Nolu Brak was born in Tesk. " * 400
+SHORT = "Nolu Brak was born in Tesk. "
+LONG = "Nolu Brak was born in Tesk. " * 400
 
 
 def words_asked(fake: Fake) -> int:
@@ -69,7 +70,8 @@ def test_a_model_that_repeats_no_word_proves_nothing_and_the_program_says_so() -
 
 def test_a_server_that_refuses_long_prompts_itself_is_believed() -> None:
     with serve(content=reading) as fake:
-        judge, answer = judge_of(fake), fake.answer
+        judge = judge_of(fake)
+        answer = fake.answer
 
         def refusing(path: str, body: dict[str, Any]) -> Any:
             return status(400, "the context is too long") if len(json.dumps(body)) > 4000 else answer(path, body)
@@ -83,7 +85,8 @@ def test_a_server_that_refuses_long_prompts_itself_is_believed() -> None:
 @pytest.mark.parametrize("spoilt", ['{"word": "other"}', ""], ids=["another word", "none at all"])
 def test_one_wrong_or_empty_answer_of_a_sound_server_loses_no_score(spoilt: str) -> None:
     with serve(content=reading) as fake:
-        judge, left = judge_of(fake), [spoilt]
+        judge = judge_of(fake)
+        left = [spoilt]
         fake.content = lambda body: (
             left.pop() if left and list(schema_of(body)["properties"]) == ["word"] else reading(body)
         )
@@ -252,5 +255,6 @@ def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, caps
         assert main([config]) == 75
         assert "huge" in capsys.readouterr().err
         assert main([config]) == 2
-        fake.name, fake.content = "tiny", reading
+        fake.name = "tiny"
+        fake.content = reading
         assert main([config]) == 0

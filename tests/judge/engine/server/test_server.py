@@ -96,7 +96,8 @@ def test_what_lasts_stops_the_run_unless_it_concerns_one_question(
 def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge, answer = judge_of(fake, batch_size=1), fake.answer
+    judge = judge_of(fake, batch_size=1)
+    answer = fake.answer
 
     def failing(path: str, body: dict[str, Any]) -> Any:
         return status(500) if "Bad?" in json.dumps(body) else answer(path, body)
@@ -122,7 +123,8 @@ def test_a_key_that_is_there_twice_is_no_judgement(fake: Fake) -> None:
 def test_a_server_that_ignores_the_schema_gives_no_judgement(text: str, finish: str, fake: Fake) -> None:
     """Before the run it is refused; in the middle of one the score is missing."""
     judge = judge_of(fake)
-    fake.content, fake.finish = lambda body: text, finish
+    fake.content = lambda body: text
+    fake.finish = finish
     (error,) = ask(judge)
     assert type(error) is (JudgementError if finish == "stop" else BudgetError)
     assert finish == "length" or "did not obey the schema" in str(error)
@@ -232,7 +234,8 @@ def test_an_odd_list_of_models_is_an_error_with_its_key(text: str, fake: Fake, m
 
 @pytest.mark.parametrize(("size", "most"), [("auto", 32), (3, 3)])
 def test_as_many_requests_are_open_as_the_key_says(size: Any, most: int, fake: Fake) -> None:
-    judge, end = judge_of(fake, batch_size=size), time.monotonic() + 20
+    judge = judge_of(fake, batch_size=size)
+    end = time.monotonic() + 20
 
     def waiting(body: dict[str, Any]) -> str:
         while fake.most_open < most and time.monotonic() < end:
@@ -248,7 +251,8 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
     fake: Fake, tmp_path: Path, rows: Rows
 ) -> None:
     config = str(configuration(tmp_path, rows, {"engine": "server", "url": fake.url, "batch_size": 1}))
-    alive, count = fake.content, []
+    alive = fake.content
+    count = []
 
     def dying(body: dict[str, Any]) -> str:
         count.extend([body] if "Tesk" in json.dumps(body) else [])
@@ -258,7 +262,8 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
 
     fake.content = dying
     assert main([config]) == 75
-    fake.always, fake.content = None, alive
+    fake.always = None
+    fake.content = alive
     asked = questions(fake)
     run_command(config)
     scores = [json.loads(line) for line in (tmp_path / "results/r/scores.jsonl").read_text().splitlines()]
@@ -360,7 +365,8 @@ def test_the_servers_own_thought_is_kept_where_thoughts_are_wanted_and_never_par
 
 def test_a_thought_that_takes_the_whole_budget_is_a_missing_judgement(fake: Fake) -> None:
     judge = judge_of(fake, thinking="on")
-    fake.message, fake.finish = {"reasoning": THOUGHT, "content": None}, "length"
+    fake.message = {"reasoning": THOUGHT, "content": None}
+    fake.finish = "length"
     (error,) = ask(judge)
     assert type(error) is BudgetError and "raise judge.max_new_tokens" in str(error)
     with pytest.raises(ModelError, match=r"did not end.*judge\.thinking: on"):

@@ -92,7 +92,8 @@ def test_what_was_computed_is_not_computed_again_and_changes_no_logits(
 def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(decoder: Decoder) -> None:
     contexts = [" ".join(random.Random(i).choices(["Nolu", "Brak", "painter", "born"], k=40)) for i in range(16)]
     prompts = load_prompts(["sort"], "english", Path("prompts"))
-    computed, orders = [], []
+    computed = []
+    orders = []
     for most in (10_000, 0):
         judge, packed = decoder()
         packed.beginnings.kept.most = most

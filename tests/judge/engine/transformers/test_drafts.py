@@ -23,7 +23,8 @@ def test_guesses_save_passes_and_change_no_answer(tiny: Tiny, temperature: float
     async def answers(judge: Judge) -> list[Any]:
         return await asyncio.gather(*(judge.agenerate(prompt, Claims) for prompt in prompts), return_exceptions=True)
 
-    made, passes = [], []
+    made = []
+    passes = []
     for are_guessed in (False, True):
         judge = tiny("llama-bytelevel", dtype="float32", max_new_tokens=96, temperature=temperature)
         engine: Any = judge.inner.engine

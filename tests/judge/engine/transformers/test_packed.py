@@ -182,7 +182,8 @@ def attention_error(size: int, width: int, softcap: float | None, dtype: torch.d
 
     def attended(kind: torch.dtype) -> torch.Tensor:
         prefix, *feeds = [[numbers.to(dtype).to(kind) for numbers in part] for part in parts]
-        cache, outputs = TailCache(1, 2, 41, [tuple(prefix)]), []
+        cache = TailCache(1, 2, 41, [tuple(prefix)])
+        outputs = []
         for counts, starts, feed in zip(FEEDS, ((0, 0), FEEDS[0]), feeds, strict=True):
             cache.begin(counts, range(2), starts)
             outputs.append(attention.packed_attention(cache, 0, *feed, scaling=SPREAD / size**0.5, softcap=softcap))

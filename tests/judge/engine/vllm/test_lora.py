@@ -102,7 +102,8 @@ def merged(base: Path, adapter: Path, folder: Path) -> Path:
     from safetensors.torch import load_file
 
     settings = json.loads((adapter / "adapter_config.json").read_text())
-    model, weights = AutoModelForCausalLM.from_pretrained(base), load_file(adapter / "adapter_model.safetensors")
+    model = AutoModelForCausalLM.from_pretrained(base)
+    weights = load_file(adapter / "adapter_model.safetensors")
     for name, parameter in model.named_parameters():
         stem = f"base_model.model.{name.removesuffix('.weight')}"
         if f"{stem}.lora_A.weight" in weights:

@@ -72,7 +72,8 @@ class TestRealVllm:
 
     def test_log_probabilities_of_candidates_are_those_of_the_engine_transformers(self, engine: Engine) -> None:
         ours = find_engine("transformers").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32"), True)
-        asked, candidates = requests(engine)[0].input_ids, list(range(5, 205))
+        asked = requests(engine)[0].input_ids
+        candidates = list(range(5, 205))
 
         def logprobs(asked_engine: Engine) -> list[float]:
             return list(asyncio.run(asked_engine.next_logprobs(asked, candidates)))

@@ -21,7 +21,7 @@ from benchmarks.models import SHAPES, model_folder
 from benchmarks.report import machine, render
 from benchmarks.rows import make_rows
 from benchmarks.ways import new_way, old_way
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 
 RESULTS = Path("benchmarks/results.json")
 

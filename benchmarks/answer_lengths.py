@@ -95,7 +95,7 @@ def measured(side: str, rows: int, budget: int, until_limit: bool) -> Figures:
     """The figures of one side, in this process."""
     from benchmarks.rows import make_rows
     from benchmarks.ways import new_way, old_way
-    from rag_evaluator.config.sections import JudgeConfig
+    from rag_evaluator.config import JudgeConfig
     from rag_evaluator.demo import DEMO_JUDGE
 
     settings = JudgeConfig(max_new_tokens=budget, dtype="float32")

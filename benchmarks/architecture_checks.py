@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge.encoding.sequence import Sequence
 from rag_evaluator.judge.engines.transformers.decoder import Outcome
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine

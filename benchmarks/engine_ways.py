@@ -15,9 +15,10 @@ from pydantic import BaseModel
 from benchmarks.rows import make_rows
 from benchmarks.watch import Measurement, count_passes
 from benchmarks.ways import METRICS
-from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.judge import PromptText
 from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.protocol import PromptText, Reply, Request
+from rag_evaluator.judge.protocol import Reply, Request
 from tools.requests48 import Question, questions, requests
 
 BATCH = 16
@@ -199,7 +200,7 @@ def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
 def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
     """A whole evaluation, which asks what it has room for, as a run does."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.models.embeddings import LocalEmbeddings
+    from rag_evaluator.embeddings import LocalEmbeddings
 
     config = setting.judge(max_new_tokens=setting.max_new_tokens)
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

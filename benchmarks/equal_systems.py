@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rag_evaluator.statistics.formulas import TIE, Array, Scale, Units, difference_bounds, difference_p
-from rag_evaluator.statistics.paired import ALPHA, holm, is_shown
+from rag_evaluator.statistics import ALPHA, TIE, Array, Scale, holm, is_shown
+from rag_evaluator.statistics.formulas import Units, difference_bounds, difference_p
 
 PAGE = Path("benchmarks/equal_systems.md")
 METRICS = 8

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from benchmarks.report import machine, table
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.engines.transformers.attention import TailCache
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine

@@ -14,16 +14,8 @@ import numpy as np
 from scipy import stats
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics.formulas import (
-    TIE,
-    Array,
-    Bounds,
-    Scale,
-    Units,
-    difference_bounds,
-    mean_bounds,
-    mean_points,
-)
+from rag_evaluator.statistics import TIE, Array, Scale
+from rag_evaluator.statistics.formulas import Bounds, Units, difference_bounds, mean_bounds, mean_points
 
 PAGE = Path("benchmarks/intervals.md")
 NUMBERS = (10, 30, 100, 1000)

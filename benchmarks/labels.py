@@ -22,9 +22,17 @@ from rag_evaluator.features.certify.coefficients import (
 )
 from rag_evaluator.features.certify.sheet import Draw, draw_stratified
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
-from rag_evaluator.statistics.formulas import Array, Estimate, Scale
-from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
-from rag_evaluator.statistics.ppi import LabelMean, label_difference, label_mean
+from rag_evaluator.statistics import (
+    PASS,
+    Array,
+    Estimate,
+    LabelMean,
+    Scale,
+    difference_interval,
+    label_difference,
+    label_mean,
+    mean_interval,
+)
 
 SEED = 0
 ROWS = 2_000

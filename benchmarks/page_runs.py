@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.results.manifest import PROMPT_TEXTS
-from rag_evaluator.results.questions import Frame, put_together, resolve
-from rag_evaluator.results.rows import Heading, Row, Score
-from rag_evaluator.results.writers import write_table
+from rag_evaluator.dataset import Sample
+from rag_evaluator.files import short_digest
+from rag_evaluator.results import PROMPT_TEXTS, Frame, Heading, Row, Score, put_together, write_table
+from rag_evaluator.results.questions import resolve
 
 METRICS = (
     "context_precision_with_reference",

@@ -23,10 +23,9 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 from benchmarks.report import machine
 from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
-from rag_evaluator.config.sections import JudgeConfig, SortConfig
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.prompts.loading import PackSet
-from rag_evaluator.prompts.own import own_prompts
+from rag_evaluator.config import JudgeConfig, SortConfig
+from rag_evaluator.judge import CachedJudge
+from rag_evaluator.prompts import PackSet, own_prompts
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders
 from rag_evaluator.tasks.sort import Ranking, Sorter, summarise, with_relevance
 

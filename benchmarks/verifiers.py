@@ -32,7 +32,7 @@ from benchmarks.rows import make_rows
 from rag_evaluator import RAGEvaluator, Results
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.features.certify.coefficients import ScoredLabels, auc
-from rag_evaluator.results.judgement import Judgement
+from rag_evaluator.results import Judgement
 
 PAGE = Path("benchmarks/verifiers.md")
 FIGURES = Path("benchmarks/verifiers.json")
@@ -138,9 +138,8 @@ def tokens(results: Results, rows: Sequence[Mapping[str, Any]], language: str) -
     """Tokens of all questions and answers, a row, by the demo judge's tokenizer."""
     from transformers import AutoTokenizer
 
-    from rag_evaluator.prompts.loading import PackSet
-    from rag_evaluator.prompts.own import OwnPrompt, VerifyInput
-    from rag_evaluator.results.questions import input_values
+    from rag_evaluator.prompts import OwnPrompt, PackSet, VerifyInput
+    from rag_evaluator.results import input_values
 
     tokenizer = AutoTokenizer.from_pretrained(DEMO_JUDGE)
     key = ("groundedness", "prompt")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.watch import Measurement, count_passes, watch
-from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 
 METRICS = (
     "context_precision_without_reference",
@@ -34,7 +34,7 @@ def old_way(
     from ragas.embeddings import LangchainEmbeddingsWrapper
     from ragas.llms import LangchainLLMWrapper
 
-    from rag_evaluator.models.embeddings import load_embeddings
+    from rag_evaluator.embeddings import load_embeddings
 
     pipeline = HuggingFacePipeline.from_model_id(
         model_id=str(model),
@@ -98,7 +98,7 @@ def _no_repair() -> Iterator[None]:
 def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> Measurement:
     """This project, models loaded before the clock starts."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.models.embeddings import LocalEmbeddings
+    from rag_evaluator.embeddings import LocalEmbeddings
 
     judge = Judge.from_config(settings.model_copy(update={"model": str(model)}))
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from benchmarks.report import table
-from rag_evaluator.config.languages import LANGUAGES, find_language, sentences_of
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.metrics.prompts import all_prompts
-from rag_evaluator.metrics.work_checks import COUNTED, IN_DENSE, check_work, normalised
-from rag_evaluator.prompts.loading import PACKAGED, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, Key, load_pack, pack_path
-from rag_evaluator.results.flags import COPIED, FOREIGN, REPEATED
+from rag_evaluator.config import LANGUAGES, find_language, sentences_of
+from rag_evaluator.judge import PromptText
+from rag_evaluator.metrics import all_prompts, check_work
+from rag_evaluator.metrics.work_checks import COUNTED, IN_DENSE, normalised
+from rag_evaluator.prompts import ENGLISH, PACKAGED, Key, TracedPrompt, english_pack, pack_path
+from rag_evaluator.prompts.pack import load_pack
+from rag_evaluator.results import COPIED, FOREIGN, REPEATED
 
 PAGE = Path(__file__).with_suffix(".md")
 OWN_TEXTS = Path(__file__).with_suffix(".jsonl")

@@ -7,7 +7,7 @@ import ast
 
 import lazy_loader
 
-from rag_evaluator.config.offline import stop_ragas_telemetry
+from rag_evaluator.config import stop_ragas_telemetry
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.resources import __version__ as __version__
 

@@ -1,9 +1,7 @@
 """The public names, and where each lives."""
 
-from .comparison.compare import compare, write_report
-from .comparison.gate import gate
-from .comparison.gate_verdicts import GateVerdicts
-from .config.schema import Config, load_config
+from .comparison import GateVerdicts, compare, gate, write_report
+from .config import Config, load_config
 from .dataset import load_dataset
 from .errors import (
     BudgetError,
@@ -21,23 +19,21 @@ from .errors import (
     UndefinedScoreError,
 )
 from .evaluator import RAGEvaluator
-from .features.app.apply import Applied, apply_reviews
-from .features.certify.certify import Certification, certify, label_sheet
-from .features.chains.collect import collect
-from .features.chains.evaluate_lists import Scores, evaluate
-from .features.chains.langchain import EvaluatorChain
-from .features.probe.stage import ProbeReport, probe
-from .features.setup.check import check
-from .features.setup.checks import Check, CheckReport
+from .features.app import Applied, apply_reviews
+from .features.certify import Certification, label_sheet
+from .features.certify import certificate as certify
+from .features.chains import EvaluatorChain, Scores, evaluate
+from .features.chains import collecting as collect
+from .features.probe import ProbeReport, probe
+from .features.setup import Check, CheckReport
+from .features.setup import checking as check
 from .ground_truth import generate
-from .judge.judge import Judge
-from .judge.scripted import ScriptedJudge
-from .metrics.given_metrics import CustomMetric, metric
-from .metrics.table import METRICS
-from .results.questions import read_questions
-from .results.results import Results
+from .judge import Judge, ScriptedJudge
+from .metrics import METRICS, CustomMetric
+from .metrics import row as metric
+from .results import Results, read_questions
 from .sort import sort
-from .verifiers.verifier import Verifier
+from .verifiers import Verifier
 
 __version__: str
 

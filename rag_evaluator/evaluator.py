@@ -5,41 +5,46 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.schema import Config, as_config, load_config
-from rag_evaluator.dataset.checked import CheckedRows, checked_rows
-from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
-from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.judge import LLM, source_of
-from rag_evaluator.metrics.chosen import (
+from rag_evaluator.config import Config, as_config, find_language, load_config
+from rag_evaluator.dataset import CheckedRows, checked_rows
+from rag_evaluator.embeddings import EmbeddingsSource
+from rag_evaluator.files import ACTIVITY, CHECKING, Progress, Stop, automatic, silent
+from rag_evaluator.hub import is_unnamed
+from rag_evaluator.judge import LLM, source_of
+from rag_evaluator.metrics import (
+    Metric,
+    Recorder,
+    about_metrics,
+    as_list,
     check_chosen,
     checked_times,
     chosen_metrics,
+    model_of,
+    prompts_of,
     times_of,
+    with_metrics,
     with_repeats,
 )
-from rag_evaluator.metrics.chosen import signatures as signatures_of
-from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.prompts import prompts_of
-from rag_evaluator.metrics.scorer import Recorder, Scorer
-from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.embeddings import EmbeddingsSource
-from rag_evaluator.models.hub import is_unnamed
-from rag_evaluator.models.ragas_library import BaseRagasEmbedding
-from rag_evaluator.prompts.loading import Prompts
-from rag_evaluator.results.results import Results
-from rag_evaluator.run.journal import MAIN_STAGE, MAIN_TASK
-from rag_evaluator.run.stages import make_all, run_stage
-from rag_evaluator.run.table import MadeInMemory, Table
-from rag_evaluator.run.task import Plan, auto_chunk_size
-from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of
-from rag_evaluator.tasks.manifest import describe
-from rag_evaluator.tasks.question import shown, warn_of_language, warn_of_toy, warned_once
-from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
-from rag_evaluator.verifiers.source import VerifierSource
+from rag_evaluator.metrics import signatures as signatures_of
+from rag_evaluator.prompts import Prompts
+from rag_evaluator.ragas_library import BaseRagasEmbedding
+from rag_evaluator.results import Results
+from rag_evaluator.run import (
+    ALONE,
+    MAIN_STAGE,
+    MAIN_TASK,
+    MadeInMemory,
+    Plan,
+    Start,
+    Table,
+    Worker,
+    auto_chunk_size,
+    make_all,
+    run_stage,
+)
+from rag_evaluator.scorer import Scorer
+from rag_evaluator.tasks import Evaluation, describe, results_of, shown, warn_of_language, warn_of_toy, warned_once
+from rag_evaluator.verifiers import AsyncReranker, VerifierSource, reranker_of
 
 
 class RAGEvaluator:

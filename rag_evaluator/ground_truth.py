@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.files.progress import Progress, automatic
-from rag_evaluator.results.conclusion import why_of
-from rag_evaluator.tasks.question import Settings, asked_by_lists, run_and_keep
-from rag_evaluator.tasks.references import Generate, Reference
+from rag_evaluator.config import with_arguments
+from rag_evaluator.files import Progress, automatic
+from rag_evaluator.results import why_of
+from rag_evaluator.tasks import Generate, Reference, Settings, asked_by_lists, run_and_keep
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from test_config import ROOT, Load, message
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig, Section, VerifierConfig, find_language
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, Section, VerifierConfig, find_language
+from rag_evaluator.config.sections import PromptsConfig
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 from tests.loaded_prompts import load_prompts
 

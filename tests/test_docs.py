@@ -9,13 +9,14 @@ import pytest
 import yaml
 
 from rag_evaluator import METRICS, RAGEvaluator
-from rag_evaluator.config import OWN_KEYS, JudgeConfig, make_config
+from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.config.sections import OWN_KEYS
 from rag_evaluator.dataset import ALIASES, READERS
-from rag_evaluator.features.certify import TEXTS as LABEL_TEXTS
-from rag_evaluator.judge import ENGINES
+from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
+from rag_evaluator.judge.engines.protocol import ENGINES
 from rag_evaluator.results import LABELS
-from rag_evaluator.statistics import RerunNoise
-from rag_evaluator.tasks import REPORTED_BY
+from rag_evaluator.statistics.intervals import RerunNoise
+from rag_evaluator.tasks.evaluation import REPORTED_BY
 from tools.docs import configuration
 
 THINKING = "thinking"  # of judges that think

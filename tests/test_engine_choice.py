@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config import JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
-from rag_evaluator.judge import judge_parts
+from rag_evaluator.config import JudgeConfig, make_config, with_engine
+from rag_evaluator.config.engine_choice import choose_engine, has_gpu, has_vllm
+from rag_evaluator.judge.judge import judge_parts
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
 

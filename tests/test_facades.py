@@ -18,7 +18,7 @@ PATCHED = {
     "rag_evaluator.judge.engines.transformers.decoder",
     "rag_evaluator.judge.engines.transformers.loading",
     "rag_evaluator.judge.engines.transformers.packed",
-    "rag_evaluator.models.hub",
+    "rag_evaluator.hub.lookup",
     "rag_evaluator.report.document",
     "rag_evaluator.results.xlsx",
     "rag_evaluator.tasks.evaluation",

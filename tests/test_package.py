@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, __version__
-from rag_evaluator.tasks import versions
+from rag_evaluator.tasks.manifest import versions
 
 ROOT = Path(__file__).parent.parent
 DATA = (

@@ -220,7 +220,7 @@ PARTS = (  # as templates of vision-text models read a message: a list of parts,
 
 def plain_of(judge: Any) -> Any:
     """The loop of transformers' own `generate` for a judge's model, whatever decoder the judge has."""
-    from rag_evaluator.judge import PlainDecoder
+    from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
     engine = judge.inner.engine
     decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)

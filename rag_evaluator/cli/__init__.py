@@ -1,13 +1,5 @@
 """The command line."""
 
-from rag_evaluator.facades import facade
+import lazy_loader
 
-__getattr__, __dir__, __all__ = facade(
-    __name__,
-    {
-        "arguments": "all_commands parser_of_commands",
-        "console": "parts_of print_parts print_table",
-        "prompts": "OTHERS",
-        "watching": "SAFE",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,7 @@ from rag_evaluator.cli.options import (
     add_task_command,
     with_examples,
 )
-from rag_evaluator.config.features import Command, Group, all_features, load
+from rag_evaluator.config import Command, Group, all_features, load
 from rag_evaluator.resources import NAME, __version__, program
 from rag_evaluator.tasks import all_tasks
 

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from rag_evaluator.cli.console import print_json, print_part, print_status, say
 from rag_evaluator.cli.evaluate import read_run, refuse_wrong_paths
 from rag_evaluator.cli.options import OK
-from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset.checked import checked_rows
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError, MissingChunksError
-from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics import Metric
 from rag_evaluator.resources import command
-from rag_evaluator.run import slurm
-from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.merge import merge as merge_chunks
-from rag_evaluator.run.status import read_status
-from rag_evaluator.run.workers import run_id
+from rag_evaluator.run import journals_in, read_status, run_id, sbatch_call, submit_job
+from rag_evaluator.run import merge as merge_chunks
 from rag_evaluator.tasks import stage_of
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
@@ -58,10 +55,10 @@ def submit(options: argparse.Namespace) -> int:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     results = config.results_dir
     of_run = options.config, results, options.workers, options.set, options.sbatch, options.launcher
-    sbatch, environment = slurm.sbatch_call(*of_run, options.task)
+    sbatch, environment = sbatch_call(*of_run, options.task)
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-    job = None if options.dry_run else slurm.submit(sbatch, environment, results)
+    job = None if options.dry_run else submit_job(sbatch, environment, results)
     print(*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(sbatch))
     if job is not None:
         print(f"array {job} with {options.workers} workers")
@@ -71,7 +68,7 @@ def submit(options: argparse.Namespace) -> int:
 
 def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
     """Raises `RagEvaluatorError` for paths and rows that each worker of the array would refuse."""
-    from rag_evaluator.tasks.question import read_rows
+    from rag_evaluator.tasks import read_rows
 
     of_rows = task in OF_ROWS
     refuse_wrong_paths(config, None if of_rows else chosen)

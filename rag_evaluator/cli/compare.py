@@ -8,17 +8,14 @@ from typing import Any
 
 from rag_evaluator.cli.console import print_json, print_parts, say
 from rag_evaluator.cli.options import FAILED, NOT_SETTLED, OK
-from rag_evaluator.comparison.compare import compare as compare_runs
-from rag_evaluator.comparison.compare import write_report
-from rag_evaluator.comparison.gate import MARK, write_junit
-from rag_evaluator.comparison.gate import gate as check
-from rag_evaluator.dataset.readers.spreadsheets import harmless
+from rag_evaluator.comparison import MARK, write_junit, write_report
+from rag_evaluator.comparison import compare as compare_runs
+from rag_evaluator.comparison import gate as check
+from rag_evaluator.dataset import harmless
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.atomic import check_replaceable, write_whole
-from rag_evaluator.results.changes import DIRECTIONS, ChangedScore, ScorePair, from_to
-from rag_evaluator.results.conclusion import listed
-from rag_evaluator.results.overview import one_line
-from rag_evaluator.statistics.rules import MEAN, parse_limit
+from rag_evaluator.files import check_replaceable, write_whole
+from rag_evaluator.results import DIRECTIONS, ChangedScore, ScorePair, from_to, listed, one_line
+from rag_evaluator.statistics import MEAN, parse_limit
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
-from rag_evaluator.files.atomic import json_text
-from rag_evaluator.files.progress import duration, shortened
+from rag_evaluator.files import duration, json_text, shortened
 from rag_evaluator.resources import command
-from rag_evaluator.results.conclusion import Conclusion, toy_sentence
-from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
-from rag_evaluator.results.rows import LABELS
+from rag_evaluator.results import LABELS, REASONS_SHOWN, Conclusion, Grid, interval, means, show, toy_sentence
 
 if TYPE_CHECKING:
-    from rag_evaluator.config.schema import Config
-    from rag_evaluator.run.status import Status
-    from rag_evaluator.run.task import Plan
+    from rag_evaluator.config import Config
+    from rag_evaluator.run import Plan, Status
 
 CHUNKS_SHOWN = 20
 FILE_WIDTH = 160  # characters of a table in a file
@@ -134,7 +130,7 @@ def print_status(status: Status) -> None:
             rows.append((worker.note.worker, worker.process, *numbers, seen, worker.state(status.at)))
         print_table("", [*texts, *counts, ("state", "left")], rows)
     if engines := [worker.note.engine for worker in status.workers if worker.note.engine]:
-        from rag_evaluator.judge.engines.protocol import slow_reasons  # asyncio and more
+        from rag_evaluator.judge import slow_reasons  # asyncio and more
 
         for line in sorted({line for engine in engines for line in slow_reasons(engine)}):
             say(line)

@@ -11,34 +11,32 @@ from typing import Any
 
 from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
-from rag_evaluator.config.offline import disable_network
-from rag_evaluator.config.schema import Config, load_config
-from rag_evaluator.config.sections import DEMO
-from rag_evaluator.dataset.readers import existing
+from rag_evaluator.config import DEMO, Config, disable_network, load_config
+from rag_evaluator.dataset import existing
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import check_replaceable
-from rag_evaluator.files.gguf import gguf_of, read_header
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.files.signals import Stop
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.hub import refuse_no_folder
+from rag_evaluator.files import ACTIVITY, Stop, check_replaceable, gguf_of, loading_libraries, read_header
+from rag_evaluator.hub import refuse_no_folder
+from rag_evaluator.metrics import Metric, check_reported, chosen_metrics
 from rag_evaluator.resources import near
-from rag_evaluator.results.certificate import standing_lines
-from rag_evaluator.results.conclusion import Conclusion
-from rag_evaluator.results.manifest import PART, rows_of
-from rag_evaluator.results.overview import means
-from rag_evaluator.results.run import Run
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.status import outcome
-from rag_evaluator.run.table import Stage, Table
-from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
-from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, seal
-from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.verifiers.loading import model_folder
+from rag_evaluator.results import PART, Conclusion, Run, means, rows_of, standing_lines
+from rag_evaluator.run import (
+    ALONE,
+    DEVICES,
+    Journal,
+    Stage,
+    Start,
+    Table,
+    Worker,
+    find_worker,
+    is_restart,
+    now,
+    outcome,
+    parse_worker,
+    run_stage,
+    share_devices,
+)
+from rag_evaluator.tasks import REPORT, is_scored, open_run, run_digest_of, seal
+from rag_evaluator.verifiers import model_folder
 
 COMPARISON = "comparison.html"  # in the results folder of the run that is compared
 
@@ -123,7 +121,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
 
 def _conclusion(run: Run, words: Sequence[object]) -> Conclusion:
     """What the finished run says, see `conclude_run`; why nothing can be said of files that somebody has changed."""
-    from rag_evaluator.results.run_conclusion import conclude_run
+    from rag_evaluator.results import conclude_run
 
     try:
         return conclude_run(run, words=words)
@@ -135,7 +133,7 @@ def _print_run(
     run: Run, config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
 ) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
-    from rag_evaluator.comparison.gate import gate
+    from rag_evaluator.comparison import gate
 
     replaced = ("judge.model=", "name=") if config.judge.model_name == DEMO else ()  # by a model of the user's
     folder = config.results_dir
@@ -162,15 +160,15 @@ def _print_run(
 
 def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     """Write the page of a run beside a baseline; shown: and say what it says."""
-    from rag_evaluator.comparison.compare import compare
-    from rag_evaluator.report import document
+    from rag_evaluator.comparison import compare
+    from rag_evaluator.report import MARK, write_document
 
     results = Path(near(results))  # runs are named as `compare` names them
     page = results / COMPARISON
     folders = [baseline, results]
-    check_replaceable(page, document.MARK, False, folders)
+    check_replaceable(page, MARK, False, folders)
     comparison = compare(*folders)
-    document.write_report(folders, page, comparison)
+    write_document(folders, page, comparison)
     if is_shown:
         beside = replace(comparison, conclusion=replace(comparison.conclusion, next=""))  # that page is written here
         print_parts([f"against {baseline}:", *beside.sentences(), f"written: {page}. Open it in a browser."])
@@ -190,9 +188,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.tasks.question import TaskJudge, read_rows
-        from rag_evaluator.tasks.question_conclusions import sort_conclusion
-        from rag_evaluator.tasks.sort import SUMMARY, Sort
+        from rag_evaluator.tasks import SUMMARY, Sort, TaskJudge, read_rows, sort_conclusion
 
     stage = Sort(read_rows(config, "sort"), config.sort, TaskJudge("sort", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
@@ -213,9 +209,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.tasks.question import TaskJudge, read_rows
-        from rag_evaluator.tasks.question_conclusions import generate_conclusion
-        from rag_evaluator.tasks.references import Generate
+        from rag_evaluator.tasks import Generate, TaskJudge, generate_conclusion, read_rows
 
     samples = read_rows(config, "generate")
     stage = Generate(samples, config.generate, config.results_dir, TaskJudge("generate", config))

@@ -10,12 +10,9 @@ from pathlib import Path
 from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
 from rag_evaluator.cli.watching import end_watching, watching
-from rag_evaluator.config import gone
-from rag_evaluator.config.features import load
-from rag_evaluator.config.offline import prepare_command
+from rag_evaluator.config import load, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.files.imports import OWN_PROCESS, loading_libraries
-from rag_evaluator.files.signals import Stop, StopSignal
+from rag_evaluator.files import OWN_PROCESS, Stop, StopSignal, loading_libraries
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,8 +26,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
         if not _is_path(arguments[0]):
             what = f"is neither a command nor a file.{did_you_mean(arguments[0], commands)}"
-            if arguments[0] in gone.COMMANDS:
-                what = f"is no command any more. {gone.COMMANDS[arguments[0]]}"
             print(f"error: '{arguments[0]}' {what}", file=sys.stderr)
             return BAD_INPUT
         arguments.insert(0, "evaluate")

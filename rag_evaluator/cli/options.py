@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.files.signals import GRACE
+from rag_evaluator.files import GRACE
 
 OK = 0
 FAILED = 1  # nothing could be scored, a rule failed, what was checked has faults

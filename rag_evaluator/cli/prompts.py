@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.console import print_json, say
 from rag_evaluator.cli.options import BAD_INPUT, OK
-from rag_evaluator.config.languages import find_language, misspelt
-from rag_evaluator.config.offline import disable_network
-from rag_evaluator.config.schema import Config, default_config, load_config
-from rag_evaluator.config.sections import DEMO
+from rag_evaluator.config import DEMO, Config, default_config, disable_network, find_language, load_config, misspelt
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.table import METRICS, choose_owners, select_metrics
-from rag_evaluator.prompts.pack import ENGLISH, languages_in
+from rag_evaluator.files import ACTIVITY, loading_libraries
+from rag_evaluator.metrics import METRICS, choose_owners, select_metrics
+from rag_evaluator.prompts import ENGLISH, languages_in
 from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.check import Fault
-    from rag_evaluator.prompts.loading import PackSet
+    from rag_evaluator.prompts import Fault, PackSet
 
 PROMPTS_DIR = Path("prompts")
 logger = logging.getLogger(__name__)
@@ -39,7 +34,7 @@ def prompts(options: argparse.Namespace) -> int:
 
 def export_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts export`: write ragas' English prompts, or the packs of a language to be changed."""
-    from rag_evaluator.metrics.prompts import export, export_packs
+    from rag_evaluator.metrics import export, export_packs
 
     language = find_language(options.language or (config.language if options.config else ENGLISH)).name
     packs = config.prompts_dir if options.config else PROMPTS_DIR
@@ -60,7 +55,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     with loading_libraries():
-        from rag_evaluator.prompts.check import check_packs
+        from rag_evaluator.prompts import check_packs
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
     others = [packaged("prompts")]
@@ -87,8 +82,8 @@ def _good(packs: Mapping[Path, Sequence["Fault"]]) -> int:
 
 def _packs(options: argparse.Namespace, language: str, folder: Path) -> "PackSet":
     """The packs of the chosen metrics and tasks; of all if none is named."""
-    from rag_evaluator.metrics.prompts import all_prompts
-    from rag_evaluator.prompts.loading import PackSet
+    from rag_evaluator.metrics import all_prompts
+    from rag_evaluator.prompts import PackSet
 
     english = all_prompts()
     owners = choose_owners(options.metrics, (owner for owner, _ in english))
@@ -100,8 +95,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.offline:
         disable_network()
     with loading_libraries():
-        from rag_evaluator.judge.judge import LazyJudge
-        from rag_evaluator.prompts.adapt import adapt_packs
+        from rag_evaluator.judge import LazyJudge
+        from rag_evaluator.prompts import adapt_packs
 
     packs = _packs(options, options.language, options.folder or config.prompts_dir)
     judge = LazyJudge(None, config.judge, config.offline)

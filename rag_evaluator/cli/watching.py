@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
-from rag_evaluator.files.progress import State, Watch, duration, figures_of, printable, write_to
+from rag_evaluator.files import State, Watch, duration, figures_of, printable, write_to
 
 CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())

@@ -1,11 +1,5 @@
 """Runs beside each other: compare, gate, and what both read."""
 
-from rag_evaluator.facades import facade
+import lazy_loader
 
-__getattr__, __dir__, __all__ = facade(
-    __name__,
-    {
-        "compare": "adjusted difference_of",
-        "gate_verdicts": "GateVerdicts Measured Verdict check_rules",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,19 +5,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rag_evaluator.dataset.columns import value_of
-from rag_evaluator.results.aligned import QUESTION, Aligned
-from rag_evaluator.results.changes import (
+from rag_evaluator.dataset import value_of
+from rag_evaluator.results import (
     DIRECTIONS,
+    QUESTION,
+    Aligned,
     ChangedScore,
     Direction,
     Record,
     ScorePair,
+    own_name,
+    row_name,
     verdict_changes,
 )
-from rag_evaluator.results.rows import own_name, row_name
-from rag_evaluator.statistics.formulas import TIE
-from rag_evaluator.statistics.paired import Paired
+from rag_evaluator.statistics import TIE, Paired
 
 SHOWN = 5  # of each direction
 

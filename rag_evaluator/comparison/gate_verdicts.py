@@ -5,12 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.results.conclusion import Conclusion, listed, with_ends_beside
-from rag_evaluator.results.flags import AGAIN
-from rag_evaluator.results.overview import Grid, WithOverview, counted
-from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
-from rag_evaluator.statistics.paired import ALPHA, is_shown
-from rag_evaluator.statistics.rules import Rule
+from rag_evaluator.results import AGAIN, Conclusion, Grid, WithOverview, counted, listed, with_ends_beside
+from rag_evaluator.statistics import ALPHA, TIE, Estimate, Rule, Scale, is_shown
 
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
 DIFFERENCES = ("not worse", "worse")

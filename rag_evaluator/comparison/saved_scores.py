@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.results.manifest import SEALED, is_ours
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Cell, Details, Record
-from rag_evaluator.results.run import ScoredRows, ScoreTable, of_table
-from rag_evaluator.results.summary import reporting_of
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.metrics import METRICS, canonical_name
+from rag_evaluator.results import (
+    SEALED,
+    Cell,
+    Details,
+    Record,
+    Results,
+    ScoredRows,
+    ScoreTable,
+    is_ours,
+    of_table,
+    reporting_of,
+)
+from rag_evaluator.statistics import Scale
+from rag_evaluator.tasks import open_run
 
 
 def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ()) -> ScoredRows:

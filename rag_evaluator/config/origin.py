@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 from pydantic_core import ErrorDetails
 
-from rag_evaluator.config import gone
 from rag_evaluator.errors import ConfigError
 
 Key = tuple[str | int, ...]
@@ -157,8 +156,6 @@ def _key_of(detail: ErrorDetails, data: Any) -> Key:
 
 def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) -> str:
     detail = details[0]
-    if detail["type"] == "extra_forbidden" and dotted(key) in gone.KEYS:
-        return f"is no key any more. {gone.KEYS[dotted(key)]}"
     if detail["type"] == "extra_forbidden":
         names: dict[str, str] = {}
         for other in sorted(known, key=lambda other: (other[:-1] != key[:-1], len(other))):  # this section first

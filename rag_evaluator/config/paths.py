@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidationInfo
 
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.gguf import SUFFIX
+from rag_evaluator.files import SUFFIX
 
 DEMO = "demo"
 BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers

@@ -15,11 +15,10 @@ from pydantic import (
     create_model,
 )
 
-from rag_evaluator.config import gone
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
+from rag_evaluator.config.origin import Key, Origin, apply_overrides, explain, fault, read_yaml
 from rag_evaluator.config.paths import FullPath
 from rag_evaluator.config.sections import (
     AnySection,
@@ -168,7 +167,6 @@ def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
 def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
-    data = _without_unset(data)
     try:
         config = config_class().model_validate(data, context=(base or Path.cwd()).resolve())
     except ValidationError as error:
@@ -181,16 +179,6 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     except ConfigError as error:
         raise ConfigError(f"{origin.place('language')}: {error}") from None
     return config.model_copy(update={"judge": with_engine(config.judge)})
-
-
-def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
-    """Return the mapping without keys that are gone and were never set: runs of old saved all keys. Any: JSON."""
-    names = {key: dotted((*above, key)) for key in data}
-    return {
-        key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
-        for key, value in data.items()
-        if names[key] not in gone.KEYS or ((value or value is False) and value != gone.DEFAULTS.get(names[key]))
-    }
 
 
 def with_arguments(section: AnySection, **arguments: Any) -> AnySection:

@@ -11,16 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
-from rag_evaluator.config.origin import dotted
-from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import open_dataset
+from rag_evaluator.config import Config, dotted
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
+from rag_evaluator.dataset.loading import open_dataset
 from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.files.atomic import file_digest, short_digest
+from rag_evaluator.files import file_digest, short_digest
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column
 from rag_evaluator.dataset.json_values import EMPTY, Several, as_number, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.values import is_number, looks_like_a_list
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 
 # Any in this module: the users' values, plain JSON.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 
 IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
 REASON = "reference_reason"

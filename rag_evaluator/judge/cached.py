@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files import Records, short_digest
+from rag_evaluator.judge.engines.event_loop import SingleFlight
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
-from rag_evaluator.models.event_loop import SingleFlight
 
 Kept = Mapping[str, Any]  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options

@@ -9,9 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgementError, ModelError, PromptTooLongError
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
+from rag_evaluator.judge.engines.event_loop import SingleFlight
 from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import tighten
@@ -30,7 +31,6 @@ from rag_evaluator.judge.protocol import (
     seed_of,
     validated,
 )
-from rag_evaluator.models.event_loop import SingleFlight
 
 
 @dataclass(frozen=True)

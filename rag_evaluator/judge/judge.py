@@ -12,21 +12,11 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
-from rag_evaluator.config.engine_choice import with_engine
-from rag_evaluator.config.offline import refuse_service
-from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.sections import DEMO, JudgeConfig, check_engine_keys
+from rag_evaluator.config import DEMO, JudgeConfig, check_engine_keys, model_path, refuse_service, with_engine
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten, unique_keys
-from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
-from rag_evaluator.models.embeddings import unwrapped
-from rag_evaluator.models.event_loop import MODELS, run
-from rag_evaluator.models.hub import (
+from rag_evaluator.files import short_digest
+from rag_evaluator.hub import (
     UNNAMED,
     arguments_part,
     as_line,
@@ -34,8 +24,15 @@ from rag_evaluator.models.hub import (
     free_memory,
     identity_of,
     name_of,
+    unwrapped,
 )
-from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.judge.encoding.chat import OPENINGS
+from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
+from rag_evaluator.judge.engines.event_loop import MODELS, run
+from rag_evaluator.judge.engines.protocol import Engine, find_engine
+from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten, unique_keys
+from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.resources import __version__
 
 if TYPE_CHECKING:

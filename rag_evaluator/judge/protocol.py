@@ -12,9 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 from rag_evaluator.judge.grammar.lark import Budget
 from rag_evaluator.judge.grammar.schema import WHOLE, Schema, part_of
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import on_scale, unique_keys
-from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)

@@ -6,25 +6,23 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import BY_JUDGE
+from rag_evaluator.config import BY_JUDGE, Config, find_language
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
+from rag_evaluator.hub import as_line
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
-from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import source_digest
+from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.metrics.work_checks import CHECKED, VERSION
-from rag_evaluator.models.hub import as_line
 from rag_evaluator.resources import __version__
-from rag_evaluator.verifiers.reranker import reranker_of
+from rag_evaluator.verifiers import reranker_of
 
 if TYPE_CHECKING:
-    from rag_evaluator.judge.judge import LazyJudge
-    from rag_evaluator.models.embeddings import EmbeddingsSource
-    from rag_evaluator.prompts.loading import Prompts
-    from rag_evaluator.verifiers.source import VerifierSource
+    from rag_evaluator.embeddings import EmbeddingsSource
+    from rag_evaluator.judge import LazyJudge
+    from rag_evaluator.prompts import Prompts
+    from rag_evaluator.verifiers import VerifierSource
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +140,7 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
             place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
             raise ConfigError(f"{place} is {limit:g}, expected a number from {scale.low:g} to {scale.high:g}.")
     for position, text in enumerate(config.require):
-        from rag_evaluator.statistics.rules import parse_rule
+        from rag_evaluator.statistics import parse_rule
 
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
@@ -151,7 +149,7 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
     if config.certificate is not None:
-        from rag_evaluator.results.certificate import read_certificate  # imports numpy
+        from rag_evaluator.results import read_certificate  # imports numpy
 
         try:
             read_certificate(config.certificate)

@@ -7,19 +7,15 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from rag_evaluator.config import gone
-from rag_evaluator.config.origin import Key, dotted, explain
-from rag_evaluator.config.schema import Config, Names
-from rag_evaluator.config.sections import Number, Section
-from rag_evaluator.dataset.columns import ALIASES, ColumnNames, canonical_column
-from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.config import Config, Key, Names, Number, Section, dotted, explain
+from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import check_arguments
+from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name
-from rag_evaluator.prompts.pack import SHELL, CustomQuestion, as_shown
-from rag_evaluator.results.rows import DROPPED
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.prompts import SHELL, CustomQuestion, as_shown
+from rag_evaluator.results import DROPPED
+from rag_evaluator.statistics import Scale
 
 # Any in this module: whatever the user wrote.
 
@@ -163,9 +159,6 @@ def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
 
 
 def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
-    if written.get("language"):
-        _fail(config, (SECTION, name, "language"), f"is no key any more. {gone.KEYS['custom_metrics.language']}")
-    written = {key: value for key, value in written.items() if key != "language"}  # runs of old saved it as null
     options = validated(config, (SECTION, name), written, AskedMetric)
     columns = _columns(config, name, options.columns)
     places = [(SECTION, name, "examples", position) for position in range(len(options.examples))]

@@ -7,13 +7,13 @@ from functools import update_wrapper
 from inspect import isfunction
 from typing import Any, Literal
 
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.hub import unwrapped
 from rag_evaluator.metrics.own.function import FunctionName
 from rag_evaluator.metrics.own.ragas_object import is_ragas_object
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.models.embeddings import unwrapped
-from rag_evaluator.models.ragas_library import BaseMetric
+from rag_evaluator.ragas_library import BaseMetric
 
 # Any in this module: examples and values of rows.
 

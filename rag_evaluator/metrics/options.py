@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config.sections import Section
-from rag_evaluator.judge.grammar.schema import rubric_numbers
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.config import Section
+from rag_evaluator.judge import rubric_numbers
+from rag_evaluator.statistics import Scale
 
 
 class VerdictOptions(Section):

@@ -10,28 +10,30 @@ from typing import Any
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import Language, find_language, sentences_of
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config import Config, Language, find_language, sentences_of
+from rag_evaluator.embeddings import as_embeddings
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import writing
-from rag_evaluator.judge.judge import LazyJudge
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.judge.scripted import ScriptedJudge
-from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.files import writing
+from rag_evaluator.judge import LazyJudge, PromptText, ScriptedJudge
+from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.models.embeddings import as_embeddings
-from rag_evaluator.models.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
-from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.loading import (
+from rag_evaluator.prompts import (
+    ENGLISH,
     PACKAGED,
+    SHELL,
+    Key,
     PackPrompt,
     QuestionPrompt,
     TracedPrompt,
     english_pack,
+    own_prompts,
+    pack_path,
+    prompt_models,
+    ready_prompts,
     with_examples,
+    write_pack,
 )
-from rag_evaluator.prompts.own import own_prompts, prompt_models
-from rag_evaluator.prompts.pack import ENGLISH, SHELL, Key, pack_path, write_pack
+from rag_evaluator.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.options import (
     FactualCorrectnessOptions,
     NoiseSensitivityOptions,
@@ -17,7 +16,8 @@ from rag_evaluator.metrics.options import (
     by_verifier,
     scale_of_rubrics,
 )
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.metrics.row import RETRIEVAL, SUPPORT, Metric
+from rag_evaluator.statistics import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")

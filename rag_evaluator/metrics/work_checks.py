@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.results.flags import (
+from rag_evaluator.judge import PromptText
+from rag_evaluator.results import (
     CONTRADICTORY,
     COPIED,
     ENDING,

@@ -10,13 +10,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from rag_evaluator.config.languages import misspelt
-from rag_evaluator.config.schema import Config
+from rag_evaluator.config import Config, misspelt
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.progress import Progress, silent
-from rag_evaluator.judge.judge import LazyJudge
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.ragas_library import BasePrompt
+from rag_evaluator.files import Progress, silent
+from rag_evaluator.judge import LazyJudge, run
 from rag_evaluator.prompts.check import (
     Fault,
     check_pack,
@@ -28,6 +25,7 @@ from rag_evaluator.prompts.check import (
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
 from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
+from rag_evaluator.ragas_library import BasePrompt
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once

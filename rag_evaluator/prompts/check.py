@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import Language
+from rag_evaluator.config import Language
 from rag_evaluator.errors import PromptError
-from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
 from rag_evaluator.prompts.loading import LEVELS, PackSet, english_pack
 from rag_evaluator.prompts.pack import OPTIONS, Pack, check_options, load_pack
+from rag_evaluator.ragas_library import BasePrompt
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 Leaves = Mapping[Place, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from rag_evaluator.config.languages import LANGUAGES, Language
+from rag_evaluator.config import LANGUAGES, Language
 from rag_evaluator.prompts.pack import ENGLISH
 
 WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")

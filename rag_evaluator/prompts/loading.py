@@ -12,11 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import Language, file_name, find_language, misspelt
+from rag_evaluator.config import Language, file_name, find_language, misspelt
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.models.ragas_library import BasePrompt
+from rag_evaluator.files import short_digest
+from rag_evaluator.judge import PromptText
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
     ENGLISH,
@@ -29,8 +28,9 @@ from rag_evaluator.prompts.pack import (
     pack_path,
     prompt_names,
 )
+from rag_evaluator.ragas_library import BasePrompt
 from rag_evaluator.resources import command, packaged
-from rag_evaluator.results.questions import Frame, put_together
+from rag_evaluator.results import Frame, put_together
 
 
 def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
-from rag_evaluator.config.features import all_features, load
-from rag_evaluator.models.ragas_library import BasePrompt
+from rag_evaluator.config import all_features, load
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
+from rag_evaluator.ragas_library import BasePrompt
 from rag_evaluator.resources import packaged
 
 READ = BeforeValidator(TypeAdapter(int).validate_python)

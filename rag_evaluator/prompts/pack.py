@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config import find_language
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import short_digest, write_json
+from rag_evaluator.files import short_digest, write_json
 from rag_evaluator.resources import packaged
-from rag_evaluator.results.questions import numbered
+from rag_evaluator.results import numbered
 
 if TYPE_CHECKING:
-    from rag_evaluator.models.ragas_library import BasePrompt
+    from rag_evaluator.ragas_library import BasePrompt
 
 Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"

@@ -10,26 +10,31 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import ALIASES, accepted_names, open_dataset
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_you_mean
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.files.atomic import safe_names
-from rag_evaluator.files.progress import automatic, silent
-from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline, unread_settings
-from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
-from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.models.embeddings import unwrapped
-from rag_evaluator.models.ragas_library import EvaluationDataset as EvaluationDataset
-from rag_evaluator.models.ragas_library import RunConfig
-from rag_evaluator.models.ragas_library import SingleTurnSample as SingleTurnSample
+from rag_evaluator.files import automatic, safe_names, silent
+from rag_evaluator.hub import unwrapped
+from rag_evaluator.judge import LangchainJudge, is_langchain, is_pipeline, unread_settings
+from rag_evaluator.metrics import (
+    METRICS,
+    NamedMetric,
+    as_list,
+    canonical_name,
+    chosen_metrics,
+    for_metrics,
+    metric_names,
+    model_of,
+    with_own,
+)
 from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
-from rag_evaluator.results.conclusion import why_of
-from rag_evaluator.results.results import Results, joined
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of, warned_once
+from rag_evaluator.ragas_library import EvaluationDataset as EvaluationDataset
+from rag_evaluator.ragas_library import RunConfig
+from rag_evaluator.ragas_library import SingleTurnSample as SingleTurnSample
+from rag_evaluator.results import Results, joined, why_of
+from rag_evaluator.tasks import Settings, judge_source, settings_of, warned_once
 
 # Any in this module: models, datasets and metrics of users' scripts.
 

@@ -4,13 +4,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NoReturn
 
-from rag_evaluator.dataset.columns import TEXTS
+from rag_evaluator.dataset import TEXTS
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.models.ragas_library import MetricResult
+from rag_evaluator.metrics import METRICS, CustomMetric, NamedMetric, canonical_name, model_of
 from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
-from rag_evaluator.results.rows import Score
+from rag_evaluator.ragas_library import MetricResult
+from rag_evaluator.results import Score
 
 # Any in this module: models and rows of users' scripts.
 

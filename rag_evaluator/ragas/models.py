@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.gguf import gguf_of
-from rag_evaluator.judge.judge import LLM, LazyJudge
-from rag_evaluator.models.ragas_library import BaseRagasEmbedding as BaseRagasEmbedding
-from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM as InstructorBaseRagasLLM
-from rag_evaluator.models.ragas_library import RunConfig as RunConfig
+from rag_evaluator.files import gguf_of
+from rag_evaluator.judge import LLM, LazyJudge
 from rag_evaluator.ragas.names import no_counterpart
-from rag_evaluator.tasks.question import judge_source, settings_of
+from rag_evaluator.ragas_library import BaseRagasEmbedding as BaseRagasEmbedding
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM as InstructorBaseRagasLLM
+from rag_evaluator.ragas_library import RunConfig as RunConfig
+from rag_evaluator.tasks import judge_source, settings_of
 
 # Any in this module: models of any library.
 

@@ -87,7 +87,7 @@ def no_counterpart(module: str, name: str) -> NoReturn:
 
 def of_module(module: str, name: str) -> Any:
     """A name of ragas itself, or what `no_counterpart` raises."""
-    from rag_evaluator.models import ragas_library
+    from rag_evaluator import ragas_library
 
     for part, names in OF_RAGAS.items():
         if name in names:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.models.ragas_library import EvaluationDataset, SingleTurnSample
-from rag_evaluator.results.results import Results
+from rag_evaluator.ragas_library import EvaluationDataset, SingleTurnSample
+from rag_evaluator.results import Results
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rag_evaluator.report.pages import clean
-from rag_evaluator.results.overview import shortened
+from rag_evaluator.results import shortened
 
 LETTERS = 40  # of a label
 Ends = tuple[float, float]

@@ -5,15 +5,22 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.files import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
 from rag_evaluator.report.pages import ShownText, difference, render, rows_link, shown
 from rag_evaluator.report.table import difference_key
-from rag_evaluator.results.changes import DIRECTIONS, ChangedScore, Direction, from_to
-from rag_evaluator.results.comparison import ComparedMetric, Comparison, verdict_words, word
-from rag_evaluator.results.comparison_conclusion import DECISION_RULE
-from rag_evaluator.statistics.formulas import TIE
-from rag_evaluator.statistics.paired import MetricComparison
+from rag_evaluator.results import (
+    DECISION_RULE,
+    DIRECTIONS,
+    ChangedScore,
+    ComparedMetric,
+    Comparison,
+    Direction,
+    from_to,
+    verdict_words,
+    word,
+)
+from rag_evaluator.statistics import TIE, MetricComparison
 
 GROUPS = 40  # in a chart
 FOLDED = 300  # characters of a response before the fold

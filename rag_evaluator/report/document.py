@@ -10,8 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rag_evaluator.files.atomic import file_digest, write_whole
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY, file_digest, write_whole
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import answer_html, figures_html, worst_html
@@ -20,8 +19,7 @@ from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import TableRow, names_of, rows_of, table_values, texts_of, worst_places
 from rag_evaluator.resources import __version__
-from rag_evaluator.results.comparison import Comparison
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Comparison, Run
 
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 CHUNK = 500  # rows that a process makes at a time
@@ -35,7 +33,7 @@ Numbers = Sequence[int | None]  # of a row in each run
 
 
 @ACTIVITY.phase("writing the report")
-def write_report(
+def write_document(
     folders: Sequence[Path], out: Path, comparison: Comparison | None = None, title: str | None = None
 ) -> None:
     """Write the report of a finished run, or of several, to one file; the same bytes for the same results.

@@ -7,16 +7,22 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import json_text
+from rag_evaluator.files import json_text
 from rag_evaluator.report.pages import number, render, rows_link
-from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
-from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
-from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.rows import LABELS
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import scales_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.results import (
+    CERTIFICATE,
+    LABELS,
+    Run,
+    by_stage,
+    is_judged,
+    judge_of,
+    partial_rows,
+    parts_of,
+    read_certificate,
+    scales_of,
+    standing_of,
+)
+from rag_evaluator.statistics import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"

@@ -21,11 +21,8 @@ from rag_evaluator.report.facts import MetricLine, certified, judged_by, probed
 from rag_evaluator.report.pages import render, rows_link
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.run_conclusion import conclude_run
-from rag_evaluator.results.tally import Floats, Tally
-from rag_evaluator.results.worst import WorstRow, worst_rows
-from rag_evaluator.statistics.formulas import TIE, Scale
+from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
+from rag_evaluator.statistics import TIE, Scale
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 
-from rag_evaluator.results.judgement import SIGNS, Tone
-from rag_evaluator.results.overview import shortened
+from rag_evaluator.results import SIGNS, Tone, shortened
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 

@@ -6,18 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
-from rag_evaluator.dataset.columns import ColumnNames
-from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
+from rag_evaluator.dataset import ColumnNames, InputRecord
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.facts import judged_by
 from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
 from rag_evaluator.report.row_scores import MetricView, metric_views
 from rag_evaluator.report.row_sentences import marked
 from rag_evaluator.report.table import names_of
-from rag_evaluator.results.judgement import Tone
-from rag_evaluator.results.rows import DROPPED, row_name
-from rag_evaluator.results.run import Run, samples_of
+from rag_evaluator.results import DROPPED, Run, Tone, row_name, samples_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON, and the values of templates
 
@@ -65,7 +62,7 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
             reference.
     """
     values = run.row(row)
-    columns = columns_of(run, values)
+    columns = column_values(run, values)
     metrics = metric_views(run, row, values, columns)
     response = columns.get("response")
     reference = columns.get("reference")
@@ -90,7 +87,7 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
     }
 
 
-def columns_of(run: Run, values: Json) -> dict[str, Any]:
+def column_values(run: Run, values: Json) -> dict[str, Any]:
     """The columns of a row under ragas' names; empty where they cannot be read."""
     mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
     with suppress(RagEvaluatorError):
@@ -125,7 +122,7 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
     Each response is compared with that of the other run. What is equal on all sides stands there once.
     """
     responses = [
-        None if row is None else columns_of(run, run.row(row)).get("response")
+        None if row is None else column_values(run, run.row(row)).get("response")
         for run, row in zip(runs, rows, strict=True)
     ]
     sides: list[dict[str, Any]] = []

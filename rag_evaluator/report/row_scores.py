@@ -9,23 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 from rag_evaluator.report.pages import ShownText, clean, percent, short, shown
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
-from rag_evaluator.results.judgement import (
+from rag_evaluator.results import (
     GRADES,
-    REASONS,
+    REASON_KEYS,
     SCALES,
+    WORST_QUARTER,
     JudgedVerdict,
     Judgement,
+    Run,
     Tone,
+    input_values,
     is_marked,
     judgements_of,
+    questions_of,
     tone_of,
 )
-from rag_evaluator.results.questions import input_values, questions_of
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import WORST_QUARTER
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
@@ -152,7 +153,7 @@ def _verdicts(judgement: Judgement, values: Json, later: Mapping[str, int], metr
 
 def _verdict(verdict: JudgedVerdict, values: Json, metric: Json) -> VerdictView:
     tone, word = _tone_and_word(verdict, values, metric)
-    named = (name for name, text in verdict.texts.items() if name not in REASONS and text.strip())
+    named = (name for name, text in verdict.texts.items() if name not in REASON_KEYS and text.strip())
     return VerdictView(
         tone,
         word,

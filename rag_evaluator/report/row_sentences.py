@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from rag_evaluator.report.pages import SentenceView, Span, TextPart, divided, percent, short, shown
-from rag_evaluator.results.judgement import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
+from rag_evaluator.results import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 Value = TypeVar("Value")

@@ -8,13 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rag_evaluator.dataset.columns import ALIASES, accepted_names, as_key
-from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.dataset import ALIASES, accepted_names, as_key
+from rag_evaluator.files import folder_names
 from rag_evaluator.report.pages import beginning, clean
-from rag_evaluator.results.rows import own_name
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER
-from rag_evaluator.results.worst import worst_first
+from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, worst_first
 
 # characters of a group's name, of each text to search in
 GROUP = 80

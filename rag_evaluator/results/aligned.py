@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import ID, as_key, column_names, value_of
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import ID, Sample, as_key, column_names, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
@@ -23,8 +22,7 @@ from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.paired import Floats, Paired
+from rag_evaluator.statistics import Floats, Paired, Scale
 
 QUESTION = "user_input"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import json_text, short_digest, write_json
+from rag_evaluator.files import json_text, short_digest, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
 from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share, many_flagged

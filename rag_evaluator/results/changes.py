@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset import as_key
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
 from rag_evaluator.results.overview import counted, shortened
+from rag_evaluator.results.rows import Record
 
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: Mapping[Direction, str] = {
@@ -115,9 +116,6 @@ class ChangedScore:
         """All but contexts, and what depends on the order of rows."""
         objects = {name: part for name, part in asdict(self).items() if name not in ON_PAGES}
         return {**objects, "verdicts": [{**asdict(change), "says": change.says()} for change in self.verdicts]}
-
-
-Record = Mapping[str, Any]  # Any: JSON
 
 
 def verdict_changes(first: Iterable[Record], second: Iterable[Record], worse: bool) -> tuple[VerdictChange, ...]:

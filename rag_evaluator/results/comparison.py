@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.results.changes import ChangedScore
 from rag_evaluator.results.conclusion import Conclusion, with_ends, with_interval
 from rag_evaluator.results.overview import Grid, WithOverview, counted
-from rag_evaluator.statistics.paired import MetricComparison
-from rag_evaluator.statistics.ppi import LabelMean
+from rag_evaluator.statistics import LabelMean, MetricComparison
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.files import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows
 from rag_evaluator.results.certificate import doubts_of, useful_metrics
 from rag_evaluator.results.changes import ChangedScore
@@ -22,7 +22,7 @@ from rag_evaluator.results.conclusion import (
 from rag_evaluator.results.flags import MANY_FLAGGED, MUCH
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
-from rag_evaluator.statistics.paired import ALPHA, MetricComparison, Verdict
+from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
 
 WITHIN: Mapping[Verdict, str] = {
     "different, but less than the margin": "Different, but less than",

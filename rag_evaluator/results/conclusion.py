@@ -5,15 +5,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.features import all_features
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.sections import DEMO, model_of
+from rag_evaluator.config import DEMO, all_features, find_language, model_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
 
 if TYPE_CHECKING:
-    from rag_evaluator.statistics.formulas import Estimate
+    from rag_evaluator.statistics import Estimate
 
 MOST_DIGITS = 6
 TOY = "the toy judge"

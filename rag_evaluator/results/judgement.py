@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset import as_key
 from rag_evaluator.results.overview import shortened
 
 VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
@@ -192,7 +192,7 @@ Json = Mapping[str, Any]  # Any in this module: JSON
 # shown of a score at most
 LINES = 3
 LETTERS = 160
-REASONS = ("reason", "feedback")  # names under which prompts ask for one
+REASON_KEYS = ("reason", "feedback")  # names under which prompts ask for one
 
 
 @dataclass(frozen=True)
@@ -344,11 +344,11 @@ class JudgedVerdict:
     @property
     def about(self) -> list[str]:
         """The texts that it is about."""
-        return [text for name, text in self.texts.items() if name not in REASONS and text.strip()]
+        return [text for name, text in self.texts.items() if name not in REASON_KEYS and text.strip()]
 
     @property
     def reasons(self) -> list[str]:
-        return [self.texts[name] for name in REASONS if self.texts.get(name, "").strip()]
+        return [self.texts[name] for name in REASON_KEYS if self.texts.get(name, "").strip()]
 
     @cached_property
     def lines(self) -> tuple[str, str, str]:

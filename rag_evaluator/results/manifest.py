@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.sections import DEMO
-from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.config import DEMO
+from rag_evaluator.dataset import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
 

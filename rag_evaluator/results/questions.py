@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 from rag_evaluator.results.run import Run
 
 Values = Mapping[str, Any]  # Any in this module: JSON

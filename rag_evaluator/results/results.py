@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import Sample
 from rag_evaluator.results.overview import Figures, Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude

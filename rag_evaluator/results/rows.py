@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rag_evaluator.dataset.columns import ID, as_key
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import ID, Sample, as_key
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files import json_line
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
 

@@ -14,14 +14,10 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
-from rag_evaluator.dataset.contents import samples_of as kept_samples
-from rag_evaluator.dataset.readers.json_files import numbered
-from rag_evaluator.dataset.readers.spreadsheets import is_cells
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import ALIASES, ColumnNames, Sample, accepted_names, is_cells, numbered, open_dataset
+from rag_evaluator.dataset import samples_of as kept_samples
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, short_digest
+from rag_evaluator.files import file_digest, short_digest
 from rag_evaluator.results.manifest import (
     SCORES,
     WRITTEN,

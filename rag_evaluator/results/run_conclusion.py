@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.config.sections import DEMO
+from rag_evaluator.config import DEMO
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
@@ -32,8 +32,7 @@ from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows
-from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
 
 Flags = NDArray[np.bool_]  # one a row
 NAMED = 5  # worst rows in a sentence

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import as_key, value_of
-from rag_evaluator.dataset.sample import IN_ROW, Sample
+from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
 from rag_evaluator.results.rows import Row, dropped_contexts
-from rag_evaluator.statistics.formulas import Estimate, Scale
-from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
+from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import Sample
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics import Scale
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import Floats, Tally
-from rag_evaluator.statistics.formulas import TIE, Scale
+from rag_evaluator.statistics import TIE, Scale
 
 RANK_RULE = (
     "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "

@@ -4,10 +4,9 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
-from rag_evaluator.dataset.readers.spreadsheets import harmless
+from rag_evaluator.dataset import harmless
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, json_text, scratch, sync_file, sync_folder
-from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files import file_digest, json_line, json_text, scratch, sync_file, sync_folder
 from rag_evaluator.results.certificate import keep_labels
 from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES, SEALED, WRITTEN, as_written, refuse_foreign
 from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of, scored_row

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
-from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
+from rag_evaluator.dataset import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
 from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of

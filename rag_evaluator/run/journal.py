@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_evaluator.errors import FRESH, ResultsError
-from rag_evaluator.files.jsonl import checked_line, read_checked, read_lines
-from rag_evaluator.run.task import Plan, Record
+from rag_evaluator.files import checked_line, read_checked, read_lines
+from rag_evaluator.run.plan import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
 

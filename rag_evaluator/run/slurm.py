@@ -50,7 +50,7 @@ def sbatch_call(
     return call, environment
 
 
-def submit(command: Sequence[str], environment: Mapping[str, str], results: Path) -> str:
+def submit_job(command: Sequence[str], environment: Mapping[str, str], results: Path) -> str:
     """The number of the job. Raises `SubmitError`, also where `sbatch` waits for a job that fails."""
     if shutil.which("sbatch") is None:
         raise SubmitError("sbatch is not here: submit from a login node of a Slurm cluster, or see --dry-run.")

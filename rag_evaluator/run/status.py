@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from rag_evaluator.files.atomic import file_digest, write_json
-from rag_evaluator.results.manifest import partial_rows
+from rag_evaluator.files import file_digest, write_json
+from rag_evaluator.results import partial_rows
 from rag_evaluator.run.journal import MAIN_TASK, SCORES, SILENT_SECONDS, Journal, journals_in
 from rag_evaluator.run.workers import WorkerNote
 

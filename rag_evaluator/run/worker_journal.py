@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import json_text, publish, replace_bytes, sync_folder, writing
-from rag_evaluator.files.jsonl import Appender, Records, checked_line
+from rag_evaluator.files import Appender, Records, checked_line, json_text, publish, replace_bytes, sync_folder, writing
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
@@ -27,9 +26,9 @@ from rag_evaluator.run.journal import (
     generations,
     read_manifest,
 )
+from rag_evaluator.run.plan import Plan, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.stage import Stage
 from rag_evaluator.run.status import read_finished
-from rag_evaluator.run.table import Stage
-from rag_evaluator.run.task import Plan, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
 

@@ -1,43 +1,5 @@
-"""What can be run: `evaluate` and the tasks beside it, rows of `TASKS` or of a feature."""
+"""What can be run: `evaluate` and the tasks beside it."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from rag_evaluator.config.features import Task, all_features, load
-from rag_evaluator.facades import facade
-
-if TYPE_CHECKING:
-    from rag_evaluator.run.journal import Journal
-    from rag_evaluator.run.table import Stage
-
-TASKS: Mapping[str, Task] = {
-    "evaluate": Task("rag_evaluator.tasks.evaluation:of_journal"),
-    "sort": Task("rag_evaluator.tasks.sort:of_journal"),
-    "generate": Task("rag_evaluator.tasks.references:of_journal"),
-}
-"""Name of a task -> what `merge` and `submit` need of it."""
-
-
-def all_tasks() -> Mapping[str, Task]:
-    """Those of the core, then those of the features."""
-    return {**TASKS, **{name: task for feature in all_features().values() for name, task in feature.tasks.items()}}
-
-
-def stage_of(journal: "Journal") -> "Stage":
-    """The stage of a journal; loads no model. Raises `ResultsError` if its units are not there any more."""
-    stage: Stage = load(all_tasks()[journal.plan.task].stage)(journal)
-    return stage
-
-
-__getattr__, *_ = facade(
-    __name__,
-    {
-        "evaluation": "REPORTED_BY ScoredTable of_journal",
-        "manifest": "versions",
-        "question": "TaskJudge warned_once",
-        "question_conclusions": "generate_conclusion sort_conclusion",
-        "ranking": "STRATEGIES compare_orders retrieval_measures",
-        "references": "Generator Piece Reference balanced_groups fitting_groups shuffled",
-        "sort": "Sorter order_of summarise with_relevance",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,24 +7,16 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset.checked import CheckedRows, rows_again
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import APPLICABLE, DROPPED, Heading, Row, Score
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.writers import FILES, write_table
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.table import Answers, MadeInMemory, Stage, Table, Work
-from rag_evaluator.run.task import Plan, Record
+from rag_evaluator.metrics import Metric, about_metrics, check_reported, chosen_metrics
+from rag_evaluator.results import APPLICABLE, DROPPED, FILES, Heading, Results, Row, Run, Score, write_table
+from rag_evaluator.run import Answers, Journal, MadeInMemory, Plan, Record, Stage, Table, Work
 from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
 if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Scorer
+    from rag_evaluator.scorer import Scorer
 
 
 class Evaluation(Stage):

@@ -9,23 +9,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO
-from rag_evaluator.dataset.checked import data_digest
+from rag_evaluator.config import DEMO, Config
+from rag_evaluator.dataset import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, short_digest
-from rag_evaluator.files.gguf import gguf_of
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.hub import fingerprint
+from rag_evaluator.files import file_digest, gguf_of, short_digest
+from rag_evaluator.hub import fingerprint
+from rag_evaluator.metrics import Metric
 from rag_evaluator.resources import __version__, command, packaged
-from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
-from rag_evaluator.results.run import Run
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.status import is_complete, note_finished, note_rewritten, read_finished
+from rag_evaluator.results import PART, PROMPT_TEXTS, Run
+from rag_evaluator.run import Journal, is_complete, note_finished, note_rewritten, read_finished
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import Prompts
+    from rag_evaluator.prompts import Prompts
 
 REPORT = "report.html"
 DESCRIBED_BY = ("config.json", "modules.json", "adapter_config.json")  # a model, of any kind
@@ -35,10 +31,10 @@ logger = logging.getLogger(__name__)
 
 def write_own_report(folder: Path) -> bool:
     """Write the report of a run into its results folder; False, with a warning, where that was not possible."""
-    from rag_evaluator.report.document import write_report  # templates and charts: not for commands that write none
+    from rag_evaluator.report import write_document  # templates and charts: not for commands that write none
 
     try:
-        write_report([folder], folder / REPORT)
+        write_document([folder], folder / REPORT)
     except Exception as error:  # whatever it is: the scores are written, and hours of work
         again = command("report", folder)
         logger.warning(

@@ -10,29 +10,16 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rag_evaluator.config.schema import Config, as_config
-from rag_evaluator.config.sections import DEMO, Section
-from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, check_lists, checked_rows
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.config import DEMO, Config, Section, as_config
+from rag_evaluator.dataset import CheckedRows, Sample, TaskColumns, check_lists, checked_rows
 from rag_evaluator.errors import SHELL, ResultsError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, write_to
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.judge import LazyJudge, source_of
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.metrics.given_metrics import with_metrics
-from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.loading import Prompts, with_examples
-from rag_evaluator.prompts.own import own_prompts
-from rag_evaluator.prompts.pack import ENGLISH, languages_in
+from rag_evaluator.files import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, short_digest, write_to
+from rag_evaluator.judge import CachedJudge, JudgeProtocol, LazyJudge, source_of
+from rag_evaluator.metrics import with_metrics
+from rag_evaluator.prompts import ENGLISH, Prompts, identified, languages_in, own_prompts, ready_prompts, with_examples
 from rag_evaluator.resources import packaged
-from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.table import Answers, Stage, Table, Work
-from rag_evaluator.run.task import Plan, Record, auto_chunk_size
-from rag_evaluator.run.workers import ALONE
+from rag_evaluator.results import toy_sentence, unknown_to_toy
+from rag_evaluator.run import ALONE, Answers, Journal, Plan, Record, Stage, Table, Work, auto_chunk_size, run_stage
 from rag_evaluator.tasks.manifest import describe
 
 NEEDED = ("user_input", "retrieved_contexts")

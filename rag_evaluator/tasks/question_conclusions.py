@@ -6,18 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.results.conclusion import (
-    Conclusion,
-    next_command,
-    the_judge,
-    why_of,
-    with_ends_beside,
-    with_interval,
-)
-from rag_evaluator.results.overview import counted
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, difference_test, mean_interval
-from rag_evaluator.statistics.paired import is_shown
+from rag_evaluator.results import Conclusion, counted, next_command, the_judge, why_of, with_ends_beside, with_interval
+from rag_evaluator.statistics import Scale, difference_interval, difference_test, is_shown, mean_interval
 from rag_evaluator.tasks.references import ROWS
 
 MEASURE = "nDCG@10"  # by which two orders are compared

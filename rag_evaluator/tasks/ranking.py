@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.judge.protocol import sigmoid
-from rag_evaluator.metrics.own.retrieval import measured
+from rag_evaluator.judge import sigmoid
+from rag_evaluator.metrics import measured
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
 

@@ -12,26 +12,23 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import GenerateConfig
-from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import REASON, Sample
+from rag_evaluator.config import GenerateConfig, make_config
+from rag_evaluator.dataset import ALIASES, REASON, CheckedRows, Sample, is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
-from rag_evaluator.judge.cached import RESERVE, Window
-from rag_evaluator.judge.grammar.lark import LONGEST_REASON
-from rag_evaluator.judge.protocol import JudgeProtocol, probability
-from rag_evaluator.metrics.work_checks import check_work
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
-from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.flags import COPIED, REASONS
-from rag_evaluator.results.manifest import as_written
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.table import Table
-from rag_evaluator.run.task import Record
+from rag_evaluator.files import safe_names, write_lines, write_wide_json
+from rag_evaluator.judge import LONGEST_REASON, RESERVE, JudgeProtocol, Window, probability
+from rag_evaluator.metrics import check_work
+from rag_evaluator.prompts import (
+    AnswerInput,
+    Key,
+    ReduceInput,
+    ReferenceOutput,
+    SupportInput,
+    SupportOutput,
+    TracedPrompt,
+)
+from rag_evaluator.results import COPIED, REASONS, as_written
+from rag_evaluator.run import Journal, Record, Table
 from rag_evaluator.tasks.question import (
     NO_CONTEXTS,
     NO_QUESTION,

@@ -8,23 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import SortConfig
-from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.config import SortConfig, make_config
+from rag_evaluator.dataset import CheckedRows, Sample, is_blank, json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
-from rag_evaluator.files.atomic import write_wide_json
-from rag_evaluator.judge.cached import Window
-from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, probability, sigmoid
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import CompareInput, CompareOutput, FilterInput, FilterOutput
-from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.manifest import as_written
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.table import Table
-from rag_evaluator.run.task import Record
+from rag_evaluator.files import write_wide_json
+from rag_evaluator.judge import JudgeProtocol, Window, log_odds, probability, sigmoid
+from rag_evaluator.prompts import CompareInput, CompareOutput, FilterInput, FilterOutput, Key, TracedPrompt
+from rag_evaluator.results import as_written
+from rag_evaluator.run import Journal, Record, Table
 from rag_evaluator.tasks.question import (
     NO_CONTEXTS,
     NO_QUESTION,

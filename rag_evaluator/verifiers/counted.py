@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from rag_evaluator.config.languages import LANGUAGES, Language, sentences
+from rag_evaluator.config import LANGUAGES, Language, sentences
 from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.resources import PACKAGE
-from rag_evaluator.results.judgement import NOT_COUNTED
+from rag_evaluator.results import NOT_COUNTED
 
 
 @dataclass(frozen=True)

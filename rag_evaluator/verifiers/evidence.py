@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from rag_evaluator.config.languages import Language, sentences
+from rag_evaluator.config import Language, sentences
 
 BETWEEN = "\n"  # contexts in one piece
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError
-from rag_evaluator.models.hub import read_settings
+from rag_evaluator.hub import read_settings
 
 # Any in this module: JSON.
 

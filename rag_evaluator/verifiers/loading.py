@@ -5,11 +5,11 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rag_evaluator.config.paths import model_path
+from rag_evaluator.config import model_path
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.models.event_loop import on_model_thread
-from rag_evaluator.models.hub import contents_of, find_model, in_one_line
+from rag_evaluator.files import ACTIVITY
+from rag_evaluator.hub import contents_of, find_model, in_one_line
+from rag_evaluator.judge import on_model_thread
 from rag_evaluator.verifiers.batches import BatchSize
 
 # Any in this module: objects of transformers.

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.sections import RerankerConfig
+from rag_evaluator.config import RerankerConfig
 from rag_evaluator.errors import ModelError, PromptTooLongError
-from rag_evaluator.models.event_loop import BatchHandler, Scheduler, SingleFlight
-from rag_evaluator.models.hub import fingerprint
+from rag_evaluator.hub import fingerprint
+from rag_evaluator.judge import BatchHandler, Scheduler, SingleFlight
 from rag_evaluator.verifiers.batches import (
     DECIMALS,
     BatchSize,

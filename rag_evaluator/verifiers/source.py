@@ -5,11 +5,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.sections import VerifierConfig
+from rag_evaluator.config import VerifierConfig, model_path
 from rag_evaluator.errors import ModelError, UndefinedScoreError
-from rag_evaluator.models.event_loop import BatchHandler, Scheduler
-from rag_evaluator.models.hub import UNNAMED
+from rag_evaluator.hub import UNNAMED
+from rag_evaluator.judge import BatchHandler, Scheduler
 from rag_evaluator.verifiers.verifier import Support, Verifier
 
 

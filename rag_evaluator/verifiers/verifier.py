@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
-from rag_evaluator.models.hub import fingerprint
+from rag_evaluator.hub import fingerprint
 from rag_evaluator.verifiers import lettucedetect
 from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rows_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit

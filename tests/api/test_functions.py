@@ -22,7 +22,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import EngineJudge, LazyJudge, load_pipeline
+from rag_evaluator.judge import EngineJudge, LazyJudge
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import ReferenceOutput
 from rag_evaluator.tasks import warned_once
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rag_evaluator
 from rag_evaluator import JudgementError, RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge, load_dataset
-from rag_evaluator.comparison import Verdict
+from rag_evaluator.comparison.gate_verdicts import Verdict
 from rag_evaluator.results import REASONS, Score
 
 NAN = math.nan

@@ -20,8 +20,8 @@ from ragas.metrics.collections.context_relevance.util import ContextRelevanceOut
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.models import LocalEmbeddings
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Where was Nolu Brak born?"

@@ -12,7 +12,7 @@ from test_functions import first_is_better
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config import GenerateConfig, SortConfig
-from rag_evaluator.tasks import STRATEGIES
+from rag_evaluator.tasks.ranking import STRATEGIES
 
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]

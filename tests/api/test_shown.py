@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.files import ACTIVITY, Activity, State, Watch, automatic, silent
+from rag_evaluator.files import ACTIVITY, State, Watch, automatic, silent
+from rag_evaluator.files.progress import Activity
 from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]

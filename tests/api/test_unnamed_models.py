@@ -10,8 +10,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.hub import is_unnamed
 from rag_evaluator.judge import LazyJudge
-from rag_evaluator.models import LocalEmbeddings, is_unnamed
 
 ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
 BOTH = {"metrics": ["context_relevance", "exact_match"]}

@@ -164,7 +164,7 @@ def no_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("a model is being loaded")
 
     monkeypatch.setattr("rag_evaluator.judge.engines.transformers.engine.load_pipeline", refuse)
-    monkeypatch.setattr("rag_evaluator.models.embeddings.load_embeddings", refuse)
+    monkeypatch.setattr("rag_evaluator.embeddings.load_embeddings", refuse)
 
 
 def error_of(capsys: Capture, *arguments: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluator
-from rag_evaluator.cli import all_commands
+from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import SHELL
 from rag_evaluator.resources import command, program

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_evaluator.comparison import GateVerdicts, Measured, check_rules
+from rag_evaluator.comparison import GateVerdicts
+from rag_evaluator.comparison.gate_verdicts import Measured, check_rules
 from rag_evaluator.statistics import Estimate, Rule, Scale, parse_limit, parse_rule
 
 LOWER = Scale(better="lower")

@@ -12,7 +12,7 @@ import pytest
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli import print_table
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app import ReviewRecord, ReviewStore
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 
 ROOT = Path(__file__).parents[2]
 ROWS = [

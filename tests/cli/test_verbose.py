@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config import QUIET_LIBRARIES, TALKATIVE
+from rag_evaluator.config.offline import QUIET_LIBRARIES, TALKATIVE
 
 ROOT = Path(__file__).parents[2]
 LOUD = "something may be slow"

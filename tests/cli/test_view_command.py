@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app import end_by_signals
+from rag_evaluator.features.app.command import end_by_signals
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]

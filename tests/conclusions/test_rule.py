@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.equal_systems import CELLS, MOST, simulate
-from rag_evaluator.results import conclude_pair
+from rag_evaluator.results.comparison_conclusion import conclude_pair
 from rag_evaluator.statistics import MetricComparison, Paired, Scale, compare_scores
 
 LEVEL = 0.95

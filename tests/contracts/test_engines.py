@@ -17,7 +17,9 @@ from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import ENGINES, Capabilities, Engine, JudgeProtocol, LazyJudge, Opinion, engine_of, find_engine
+from rag_evaluator.judge import JudgeProtocol, LazyJudge, Opinion, engine_of
+from rag_evaluator.judge.engines.protocol import ENGINES, Engine, find_engine
+from rag_evaluator.judge.protocol import Capabilities
 from tests.judge.engine.server import fake_server as chats
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

@@ -28,7 +28,8 @@ from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.config import make_config
-from rag_evaluator.dataset import ALIASES, TaskColumns, Unwritable, checked_rows, open_dataset
+from rag_evaluator.dataset import ALIASES, TaskColumns, checked_rows, open_dataset
+from rag_evaluator.dataset.json_values import Unwritable
 from tests.dataset.data_files import (
     TRICKY,
     Row,

@@ -29,7 +29,8 @@ from rag_evaluator import (
     evaluate,
     load_dataset,
 )
-from rag_evaluator.dataset import ALIASES, harmless, is_harmless, open_dataset, original
+from rag_evaluator.dataset import ALIASES, harmless, open_dataset
+from rag_evaluator.dataset.readers.spreadsheets import is_harmless, original
 from rag_evaluator.results import Score
 from tests.dataset.data_files import (
     FILES,

@@ -9,7 +9,7 @@ import pytest
 from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.dataset import ALIASES, Sample, open_dataset
 from rag_evaluator.files import json_line
-from rag_evaluator.results import cells_of
+from rag_evaluator.results.rows import cells_of
 from tests.dataset.data_files import FILES, Row, columns_of, write_cells, write_csv, write_jsonl
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, label_sheet
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.app import ReviewRecord, ReviewStore
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.judge import PromptText
 
 ROWS = 24  # certify needs 20 labels

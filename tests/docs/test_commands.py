@@ -17,7 +17,7 @@ from docs_commands import ROOT, Block, Command, help_blocks, page_blocks
 from how_commands_run import NAMES_ONLY, ONCE, reason_not_to_run, stand_in, way_of
 from prepared import fill_in
 
-from rag_evaluator.cli import all_commands, parser_of_commands
+from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.main import main
 from tools.docs.commands import parsers
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config import FOLDER, all_features
+from rag_evaluator.config import all_features
+from rag_evaluator.config.features import FOLDER
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.files import BLOCK, Appender, read_lines
+from rag_evaluator.files import Appender, read_lines
+from rag_evaluator.files.jsonl import BLOCK
 
 LONG = b"x" * (2 * BLOCK + 7)
 

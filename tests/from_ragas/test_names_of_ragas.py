@@ -30,9 +30,9 @@ from rag_evaluator import (
     ScriptedJudge,
 )
 from rag_evaluator.config import make_config
-from rag_evaluator.judge import Address
+from rag_evaluator.hub import unwrapped
+from rag_evaluator.judge.engines.server.client import Address
 from rag_evaluator.metrics import METRICS, canonical_name
-from rag_evaluator.models import unwrapped
 from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import evaluator_of

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tiny_models import Tiny, plain_of
 
-from rag_evaluator.judge import why_alone
+from rag_evaluator.judge.engines.transformers.decoder import why_alone
 from tools.architecture_settings import WINDOW
 
 pytestmark = pytest.mark.models

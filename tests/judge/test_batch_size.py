@@ -9,7 +9,8 @@ import torch
 from tiny_models import Tiny
 
 from rag_evaluator.config import USUAL_BATCH
-from rag_evaluator.judge import (
+from rag_evaluator.judge.engines.transformers import decoder
+from rag_evaluator.judge.engines.transformers.decoder import (
     CPU_HALF_MOST,
     GPU_MOST,
     LEAST_PREFILL,
@@ -17,7 +18,6 @@ from rag_evaluator.judge import (
     BatchSize,
     BatchSizeSetting,
 )
-from rag_evaluator.judge.engines.transformers import decoder
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model

@@ -12,7 +12,8 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import JudgementError, ScriptedJudge
 from rag_evaluator.files import Records
-from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, log_ratio, probability, sigmoid
+from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, probability, sigmoid
+from rag_evaluator.judge.protocol import log_ratio
 from rag_evaluator.prompts import CompareOutput, FilterOutput, ReferenceOutput
 
 FIRST = CompareOutput(choice=1)

@@ -17,9 +17,14 @@ from tiny_models import Tiny
 
 from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
+from rag_evaluator.judge import PromptText
+from rag_evaluator.judge.engines.transformers.decoder import BatchSize
+from rag_evaluator.judge.engines.transformers.engine import logits_size
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
+from rag_evaluator.judge.engines.transformers.packed import PackedModel
+from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
-from rag_evaluator.tasks import ScoredTable
+from rag_evaluator.tasks.evaluation import ScoredTable
 
 ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
@@ -120,7 +125,7 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
     judge.inner.engine.model.register_forward_pre_hook(hook, with_kwargs=True)
-    from rag_evaluator.judge import TailCache
+    from rag_evaluator.judge.engines.transformers.attention import TailCache
 
     packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
     assert [indices.device.type for indices in kept] == ["cpu"]

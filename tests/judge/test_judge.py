@@ -11,19 +11,11 @@ from pydantic import BaseModel
 from tiny_models import Tiny, plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.judge import (
-    WHOLE,
-    BatchSize,
-    Opinion,
-    PackedDecoder,
-    PromptText,
-    Request,
-    common_beginning,
-    share_out,
-    tighten,
-)
+from rag_evaluator.judge import Opinion, PackedDecoder, PromptText, run, share_out, tighten
+from rag_evaluator.judge.engines.transformers.decoder import BatchSize
+from rag_evaluator.judge.grammar.schema import WHOLE
+from rag_evaluator.judge.protocol import Request, common_beginning
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.models import run
 from rag_evaluator.prompts import CompareOutput, PackPrompt, english_pack
 
 PROMPTS = {

@@ -10,7 +10,8 @@ from test_judge import Note, random_request
 from tiny_models import Tiny
 
 from rag_evaluator import JudgementError
-from rag_evaluator.judge import PromptText, Sequence, expand, no_tokens, to_bits, to_mask
+from rag_evaluator.judge import PromptText
+from rag_evaluator.judge.encoding.sequence import Sequence, expand, no_tokens, to_bits, to_mask
 
 
 @pytest.mark.parametrize("size", [1, 31, 32, 33, 300, 151_936])

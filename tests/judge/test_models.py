@@ -13,8 +13,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.judge import find_judge, load_pipeline, refuse_offloaded
-from rag_evaluator.models import LocalEmbeddings
+from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.judge import find_judge
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline, refuse_offloaded
 from tools.random_models import Architecture, save_model
 
 KIND = "llama-bytelevel"

@@ -13,7 +13,9 @@ from test_judge import random_request
 from tiny_models import Tiny
 
 from rag_evaluator import Judge
-from rag_evaluator.judge import PromptText, Request, Sequence
+from rag_evaluator.judge import PromptText
+from rag_evaluator.judge.encoding.sequence import Sequence
+from rag_evaluator.judge.protocol import Request
 
 pytestmark = pytest.mark.models
 

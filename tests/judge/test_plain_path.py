@@ -9,7 +9,8 @@ from test_judge import random_request
 from tiny_models import Tiny, plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge import TOGETHER, PlainDecoder, Request
+from rag_evaluator.judge.engines.transformers.plain import TOGETHER, PlainDecoder
+from rag_evaluator.judge.protocol import Request
 
 pytestmark = pytest.mark.models
 

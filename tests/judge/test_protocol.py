@@ -14,7 +14,7 @@ from tiny_models import Tiny
 
 from rag_evaluator import METRICS, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.models import BatchHandler, Scheduler
+from rag_evaluator.judge import BatchHandler, Scheduler
 
 
 class Rating(BaseModel):

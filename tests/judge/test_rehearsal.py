@@ -6,7 +6,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
-from rag_evaluator.features.setup import Rehearsal
+from rag_evaluator.features.setup.check_judge import Rehearsal
 from rag_evaluator.judge import as_judge
 from rag_evaluator.results import REASONS
 

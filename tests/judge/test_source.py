@@ -13,7 +13,8 @@ from transformers import pipeline
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import Capabilities, LazyJudge, Opinion
+from rag_evaluator.judge import LazyJudge, Opinion
+from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.results import judge_of, judge_words, judged_config
 from rag_evaluator.tasks import TaskJudge
 

@@ -14,10 +14,13 @@ from tiny_models import ENDS, THINKERS, Tiny, plain_of
 from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
 from rag_evaluator.cli import print_parts
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import Engine, Opinion, PromptText, Reply, Request, Shares, judge_parts
+from rag_evaluator.judge import Opinion, PromptText, Shares, run
+from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.models import run
-from rag_evaluator.results import Score, means, thought_figures
+from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.protocol import Reply, Request
+from rag_evaluator.results import Score, means
+from rag_evaluator.results.summary import thought_figures
 
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not

@@ -18,17 +18,11 @@ from rag_evaluator import (
 )
 from rag_evaluator.config import make_config
 from rag_evaluator.judge import tighten
-from rag_evaluator.metrics import Metric, chosen_metrics, read_scale
-from rag_evaluator.prompts import (
-    CustomInput,
-    CustomOutput,
-    FilterInput,
-    FilterOutput,
-    OwnPrompt,
-    Pack,
-    read_pack,
-    write_pack,
-)
+from rag_evaluator.metrics import Metric, chosen_metrics
+from rag_evaluator.metrics.definitions import read_scale
+from rag_evaluator.prompts import CustomOutput, FilterInput, FilterOutput, OwnPrompt, write_pack
+from rag_evaluator.prompts.own import CustomInput
+from rag_evaluator.prompts.pack import Pack, read_pack
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]

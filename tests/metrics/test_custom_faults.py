@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator
-from rag_evaluator.cli import OTHERS
-from rag_evaluator.metrics import RESERVED
+from rag_evaluator.cli.prompts import OTHERS
+from rag_evaluator.metrics.definitions import RESERVED
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
 GOOD = {
@@ -39,7 +39,6 @@ def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
         ({"question": "no"}, 4, "Put it in quotes: "),
         ({"question": None}, 3, "question' is missing. Add it"),
         ({"qestion": "x"}, 7, "Did you mean 'custom_metrics.tone.question'?"),
-        ({"language": "english"}, 7, "language' is no key any more. A question is asked as it is written"),
         ({"columns": "[]"}, 5, "columns' is []"),
         ({"columns": "[response, answer]"}, 5, "columns[1]' is 'answer', which is response and is there already."),
         ({"columns": "[respnse]"}, 5, "columns[0]' is 'respnse', which no row has. Did you mean 'response'?"),

@@ -12,7 +12,7 @@ from folders import run_command
 
 from rag_evaluator import ConfigError, CustomMetric, RAGEvaluator, ScriptedJudge, metric
 from rag_evaluator.run import Journal
-from rag_evaluator.tasks import of_journal
+from rag_evaluator.tasks.evaluation import of_journal
 
 Rows = list[dict[str, Any]]
 

@@ -9,8 +9,8 @@ import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 
 from rag_evaluator import ModelError, RAGEvaluator, Results, ScriptedJudge
-from rag_evaluator.metrics import AGREE, DISAGREE
-from rag_evaluator.models import InstructorBaseRagasLLM
+from rag_evaluator.metrics.row import AGREE, DISAGREE
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 METRICS = ["groundedness", "context_coverage", "reference_coverage", "reference_agreement"]
 

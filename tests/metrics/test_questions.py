@@ -21,11 +21,12 @@ from rag_evaluator import (
     ScriptedJudge,
     read_questions,
 )
+from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.files import short_digest
 from rag_evaluator.judge import as_judge
 from rag_evaluator.metrics import SUPPORT, Recorder
-from rag_evaluator.models import LocalEmbeddings
-from rag_evaluator.prompts import LEVELS, Key, TracedPrompt
+from rag_evaluator.prompts import Key, TracedPrompt
+from rag_evaluator.prompts.loading import LEVELS
 from rag_evaluator.results import put_together, questions_of
 from tests.loaded_prompts import load_prompts
 

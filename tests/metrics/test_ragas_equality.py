@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from ragas.metrics import collections
 
 from rag_evaluator import METRICS, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
+from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.judge import tighten
-from rag_evaluator.metrics import plain_name
-from rag_evaluator.models import LocalEmbeddings
+from rag_evaluator.metrics.table import plain_name
 
 Rows = list[dict[str, Any]]
 
@@ -291,7 +291,7 @@ def test_an_answer_at_the_second_asking_is_as_good(rows: Rows) -> None:
 
 
 def test_embeddings_that_are_forgotten_meanwhile_are_still_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.models.embeddings.REMEMBERED", 2)
+    monkeypatch.setattr("rag_evaluator.embeddings.REMEMBERED", 2)
     embeddings = LocalEmbeddings(HashEmbeddings())
 
     async def scenario() -> list[list[list[float]]]:

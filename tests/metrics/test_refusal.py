@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ScriptedJudge, UndefinedScoreError
-from rag_evaluator.metrics import RefusalCorrectness
+from rag_evaluator.metrics.own.judged import RefusalCorrectness
 
 ASKED: dict[str, Any] = {"user_input": "How wide is it?", "response": "I do not know."}
 

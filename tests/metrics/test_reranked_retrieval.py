@@ -11,8 +11,8 @@ import pytest
 
 from rag_evaluator import METRICS, ConfigError, ModelError, RAGEvaluator
 from rag_evaluator.config import RetrievalConfig, load_config
-from rag_evaluator.features.bundle import models_of
-from rag_evaluator.metrics import KNOWN, UNKNOWN
+from rag_evaluator.features.bundle.contents import models_of
+from rag_evaluator.metrics.row import KNOWN, UNKNOWN
 from tests.verifiers.tiny_verifiers import make_reranker
 
 NAMES = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr"]
@@ -87,7 +87,7 @@ def test_scores_need_no_judge_and_keep_what_the_reranker_says(folder: Path, tmp_
 
 @pytest.mark.models
 def test_a_row_is_asked_once_for_all_metrics(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_evaluator.verifiers import Reranker
+    from rag_evaluator.verifiers.reranker import Reranker
 
     asked: list[str] = []
     ask = Reranker.relevance

@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.config import RetrievalConfig
-from rag_evaluator.judge import TransformersEngine
-from rag_evaluator.metrics import measured, normalised, overlap
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.metrics import measured
+from rag_evaluator.metrics.own.retrieval import normalised, overlap
 
 ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_mrr", "retrieval_map", "retrieval_ndcg", "retrieval_recall"]

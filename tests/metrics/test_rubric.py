@@ -15,8 +15,10 @@ from rag_evaluator import (
     ScriptedJudge,
 )
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import RULES, Option, as_judge, common_beginning
-from rag_evaluator.metrics import VALUES, Recorder
+from rag_evaluator.judge import RULES, Option, as_judge
+from rag_evaluator.judge.protocol import common_beginning
+from rag_evaluator.metrics import Recorder
+from rag_evaluator.metrics.own.judged import VALUES
 from rag_evaluator.prompts import RubricInput, RubricOutput
 from tests.loaded_prompts import load_prompts
 

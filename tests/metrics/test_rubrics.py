@@ -13,9 +13,12 @@ from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRub
 from test_ragas_equality import answer_at_random
 
 from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, compare, read_questions
-from rag_evaluator.judge import off_scale, tighten
-from rag_evaluator.metrics import RowRubrics, RubricsPrompt
-from rag_evaluator.prompts import TracedPrompt, read_pack
+from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator.metrics.own.of_ragas import RowRubrics
+from rag_evaluator.metrics.prompts import RubricsPrompt
+from rag_evaluator.prompts import TracedPrompt
+from rag_evaluator.prompts.pack import read_pack
 from rag_evaluator.statistics import Scale
 from tests.loaded_prompts import load_prompts
 

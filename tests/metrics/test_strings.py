@@ -9,7 +9,7 @@ from sacrebleu import sentence_bleu
 
 from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import LANGUAGES, find_language
-from rag_evaluator.metrics import words
+from rag_evaluator.metrics.own.of_ragas import words
 
 CHINESE = ("他出生于一座小城市。", "他出生于一座大城市。")
 

@@ -13,7 +13,8 @@ from ragas.metrics.collections.summary_score.util import (
 )
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.judge import tighten, to_lark
+from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.lark import to_lark
 
 ROW: dict[str, Any] = {"reference_contexts": ["Ada Smith was born in Tesk."], "response": "Ada was born in Tesk."}
 

@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import BudgetError, RAGEvaluator, ScriptedJudge, compare, gate
-from rag_evaluator.metrics import OPTIONAL, as_whole
+from rag_evaluator.metrics.work_checks import OPTIONAL, as_whole
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
 COPIED = "the judge repeats the example of its prompt"

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
-from rag_evaluator.models import InstructorBaseRagasLLM
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("| metric | value | example |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_evaluator.models import BatchHandler, Scheduler
+from rag_evaluator.judge import BatchHandler, Scheduler
 
 
 class Echo:

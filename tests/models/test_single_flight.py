@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import JudgementError
-from rag_evaluator.models import SingleFlight
+from rag_evaluator.judge import SingleFlight
 
 
 class Maker:

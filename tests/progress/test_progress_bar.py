@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from rag_evaluator.cli import SAFE
+from rag_evaluator.cli.watching import SAFE
 
 pytestmark = pytest.mark.processes
 

@@ -16,7 +16,8 @@ from folders import run_command
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
-from rag_evaluator.files import WIDTH, Activity, State, Watch, line_of
+from rag_evaluator.files import State, Watch
+from rag_evaluator.files.progress import WIDTH, Activity, line_of
 
 # seconds, in place of 2, 15
 FIRST = 0.02

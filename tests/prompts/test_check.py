@@ -12,18 +12,10 @@ from folders import error_of, output_of, run_command
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES, find_language, sentences
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import (
-    AdaptedPacks,
-    Fault,
-    PackSet,
-    check_pack,
-    check_packs,
-    foreign,
-    languages_in,
-    lost,
-    pack_path,
-    read_pack,
-)
+from rag_evaluator.prompts import Fault, PackSet, check_packs, foreign, languages_in, pack_path
+from rag_evaluator.prompts.adapt import AdaptedPacks
+from rag_evaluator.prompts.check import check_pack, lost
+from rag_evaluator.prompts.pack import read_pack
 from rag_evaluator.resources import packaged
 from tests.loaded_prompts import load_prompts
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, load_pack, pack_file
+from rag_evaluator.prompts import Key, PackPrompt, PackSet
+from rag_evaluator.prompts.pack import LEGACY_NAMES, load_pack, pack_file
 from tests.loaded_prompts import load_prompts, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import PromptError
-from rag_evaluator.prompts import OwnPrompt, Pack, VerifyInput, option_texts
+from rag_evaluator.prompts import OwnPrompt, VerifyInput, option_texts
+from rag_evaluator.prompts.pack import Pack
 from tests.loaded_prompts import load_prompts
 
 KEY = ("groundedness", "prompt")

@@ -7,7 +7,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from rag_evaluator.judge import tighten, to_lark
+from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.lark import to_lark
 from rag_evaluator.metrics import all_prompts
 from tests.loaded_prompts import load_prompts
 

@@ -10,7 +10,8 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.metrics import all_prompts, export
-from rag_evaluator.prompts import Key, PackPrompt, PackSet, english_pack, prompt_models, read_pack
+from rag_evaluator.prompts import Key, PackPrompt, PackSet, english_pack, prompt_models
+from rag_evaluator.prompts.pack import read_pack
 from rag_evaluator.resources import packaged
 from tests.loaded_prompts import load_prompts, prompts_owned
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results import Remark, figures
+from rag_evaluator.results.summary import Remark, figures
 from rag_evaluator.statistics import Scale
 
 NONE = math.nan

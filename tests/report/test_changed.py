@@ -13,7 +13,8 @@ from report.made_files import NONE, made_run
 from report.test_charts import HOSTILE, assert_harmless
 
 from rag_evaluator import compare
-from rag_evaluator.report import columns_of, comparison_html, difference_key, rows_of, texts_of
+from rag_evaluator.report import columns_of, comparison_html, rows_of
+from rag_evaluator.report.table import difference_key, texts_of
 from rag_evaluator.results import Comparison, Run
 from rag_evaluator.statistics import Scale
 

@@ -12,7 +12,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.report import document, inline, write_report
+from rag_evaluator.report import document, write_document
+from rag_evaluator.report.pages import inline
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
@@ -47,7 +48,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def report(tmp_path: Path) -> Callable[..., Page]:
     def made(*folders: Path) -> Page:
-        write_report(folders, tmp_path / "report.html", compare(*folders) if len(folders) > 1 else None)
+        write_document(folders, tmp_path / "report.html", compare(*folders) if len(folders) > 1 else None)
         return Page((tmp_path / "report.html").read_text(encoding="utf-8"), "html.parser")
 
     return made
@@ -93,9 +94,9 @@ def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_r
     folder = run([row(number) for number in range(5)])
     alone = tmp_path / "alone.html"
     shared = tmp_path / "shared.html"
-    write_report([folder], alone)
+    write_document([folder], alone)
     monkeypatch.setattr(document, "CHUNK", 2)
-    write_report([folder], shared)
+    write_document([folder], shared)
     assert shared.read_bytes() == alone.read_bytes()
 
 

@@ -11,8 +11,11 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files import short_digest
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html
-from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, verdicts_of
+from rag_evaluator.report import frames_of, pair_html, row_html
+from rag_evaluator.report.pages import percent
+from rag_evaluator.report.row_scores import judgement_views
+from rag_evaluator.results import GRADES, Run, judgements_of
+from rag_evaluator.results.judgement import FACTS, verdicts_of
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}

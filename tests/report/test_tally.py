@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.made_files import NONE
 
-from rag_evaluator.report import bins_of
+from rag_evaluator.report.figures import bins_of
 from rag_evaluator.statistics import Scale
 
 COSINE = Scale(-1.0, 1.0, "continuous")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.results import VerdictChange, verdict_changes
+from rag_evaluator.results import verdict_changes
+from rag_evaluator.results.changes import VerdictChange
 
 Json = dict[str, Any]  # Any: JSON
 

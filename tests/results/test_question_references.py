@@ -1,4 +1,5 @@
-from rag_evaluator.results import refer, references, resolve
+from rag_evaluator.results import refer, references
+from rag_evaluator.results.questions import resolve
 
 CONTEXTS = {"user_input": "q", "retrieved_contexts": ["a", "b"]}
 PLACES = {

@@ -11,7 +11,8 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
-from rag_evaluator.cli import parts_of, print_parts
+from rag_evaluator.cli import print_parts
+from rag_evaluator.cli.console import parts_of
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import MetricLine
 from rag_evaluator.results import Run, Score, conclude_run, interval

@@ -14,7 +14,8 @@ from folders import contents_of
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.files import file_digest
-from rag_evaluator.results import CUT, XLSX_CELL, Score
+from rag_evaluator.results import Score
+from rag_evaluator.results.xlsx import CUT, XLSX_CELL
 
 NAN = math.nan
 AWKWARD = {

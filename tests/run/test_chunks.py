@@ -24,16 +24,10 @@ from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Stop
 from rag_evaluator.results import FILES
-from rag_evaluator.run import (
-    Cell,
-    Journal,
-    Record,
-    Work,
-    Worker,
-    WorkerJournal,
-    find_worker,
-    work_all,
-)
+from rag_evaluator.run import Journal, Record, Work, Worker, find_worker
+from rag_evaluator.run.chunks import work_all
+from rag_evaluator.run.plan import Cell
+from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.tasks import stage_of
 
 pytestmark = pytest.mark.processes
@@ -439,6 +433,6 @@ def test_results_are_written_though_a_worker_of_another_machine_died_while_it_wr
 ) -> None:
     half_done(config, done=10)
     (results_of(config) / "journal" / "g1" / "tmp" / "merging").write_text("1\nanother-machine\n")
-    monkeypatch.setattr("rag_evaluator.run.merge.LONGEST_SECONDS", 0.5)
+    monkeypatch.setattr("rag_evaluator.run.merging.LONGEST_SECONDS", 0.5)
     run_command(config)
     assert set(FILES) <= {path.name for path in results_of(config).iterdir()}

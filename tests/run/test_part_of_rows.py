@@ -14,9 +14,10 @@ from folders import printed, results_of, run_command, write_config
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import RowChoice
-from rag_evaluator.report import facts_of
+from rag_evaluator.report.facts import facts_of
 from rag_evaluator.results import Run
-from rag_evaluator.run import Journal, WorkerJournal
+from rag_evaluator.run import Journal
+from rag_evaluator.run.worker_journal import WorkerJournal
 
 Capture = pytest.CaptureFixture[str]
 Rows = list[dict[str, Any]]

@@ -21,7 +21,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
 from rag_evaluator.run import Journal, Plan, Record, Stage, Table, Work, parse_worker, run_stage
-from rag_evaluator.tasks import TASKS
+from rag_evaluator.tasks.table import TASKS
 
 COUNT = 40
 

@@ -11,7 +11,7 @@ from folders import error_of, output_of, results_of, run_command, write_config
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics import Scorer
+from rag_evaluator.scorer import Scorer
 
 Capture = pytest.CaptureFixture[str]
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(20)]
@@ -32,7 +32,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(metric)
         return await score(self, sample, metric, repeat)
 
-    monkeypatch.setattr("rag_evaluator.metrics.scorer.Scorer.score", noted)
+    monkeypatch.setattr("rag_evaluator.metrics.recorder.Scorer.score", noted)
     return made
 
 
@@ -87,7 +87,7 @@ def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
     config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
-        broken.setattr("rag_evaluator.report.document.write_report", fails(error))
+        broken.setattr("rag_evaluator.report.document.write_document", fails(error))
         run_command(config)
     assert str(error) in caplog.text
     assert f"To try again: rag-evaluator report {report_of(config).parent}" in caplog.text

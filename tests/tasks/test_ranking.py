@@ -12,17 +12,11 @@ from hypothesis import strategies as st
 
 from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, SortConfig
-from rag_evaluator.judge import CachedJudge, PromptText, Window, load_pipeline
+from rag_evaluator.judge import CachedJudge, PromptText, Window
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import CompareOutput, FilterOutput
-from rag_evaluator.tasks import (
-    STRATEGIES,
-    Sorter,
-    compare_orders,
-    order_of,
-    retrieval_measures,
-    summarise,
-    with_relevance,
-)
+from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
+from rag_evaluator.tasks.sort import Sorter, order_of, summarise, with_relevance
 from tests.loaded_prompts import load_prompts
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]

@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
-from rag_evaluator.files import safe_names, wide_json_text, write_wide_json
-from rag_evaluator.judge import CachedJudge, load_pipeline
+from rag_evaluator.files import safe_names, write_wide_json
+from rag_evaluator.files.atomic import wide_json_text
+from rag_evaluator.judge import CachedJudge
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
-from rag_evaluator.tasks import Generator, Piece, Reference, balanced_groups, fitting_groups, shuffled
+from rag_evaluator.tasks import Reference
+from rag_evaluator.tasks.references import Generator, Piece, balanced_groups, fitting_groups, shuffled
 from tests.loaded_prompts import load_prompts
 
 NO = {"answerable": 0, "answer": ""}

@@ -22,7 +22,8 @@ from rag_evaluator import (
     compare,
     read_questions,
 )
-from rag_evaluator.judge import Capabilities, Draw, Opinion
+from rag_evaluator.judge import Draw, Opinion
+from rag_evaluator.judge.protocol import Capabilities
 from rag_evaluator.results import FILES, Score
 from rag_evaluator.run import Journal, parse_worker, read_status
 

@@ -10,7 +10,8 @@ import transformers
 
 from benchmarks.architecture_checks import check
 from benchmarks.architecture_report import render
-from rag_evaluator.judge import Request, TransformersEngine
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.judge.protocol import Request
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
 

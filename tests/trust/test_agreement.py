@@ -5,15 +5,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from rag_evaluator.features.certify import (
-    Coefficient,
-    best_threshold,
-    binary_agreement,
-    cross_fitted,
-    graded_agreement,
-    newcombe_interval,
-    pairs_of,
-)
+from rag_evaluator.features.certify.agreement import best_threshold, binary_agreement, cross_fitted, graded_agreement
+from rag_evaluator.features.certify.coefficients import Coefficient, newcombe_interval, pairs_of
 from rag_evaluator.statistics import PASS, mean_interval
 
 RNG = np.random.default_rng(0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import krippendorff_alpha
+from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 
 NAN = float("nan")
 # Krippendorff 2011, "Computing Krippendorff's alpha-reliability", part C: four observers, twelve units, missing values

@@ -8,16 +8,8 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics import (
-    Estimate,
-    Paired,
-    Scale,
-    Units,
-    compare_scores,
-    difference_bounds,
-    mean_bounds,
-    mean_interval,
-)
+from rag_evaluator.statistics import Estimate, Paired, Scale, compare_scores, mean_interval
+from rag_evaluator.statistics.formulas import Units, difference_bounds, mean_bounds
 
 RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
 JUDGED = Scale()

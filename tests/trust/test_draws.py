@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import allocate, draw_stratified, score_strata
+from rag_evaluator.features.certify.sheet import allocate, draw_stratified, score_strata
 
 NAN = float("nan")
 SCORES = np.random.default_rng(0).beta(3, 1, 300)

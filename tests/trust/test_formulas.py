@@ -7,7 +7,8 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.intervals import PARTS, Cell, Part, units_of
-from rag_evaluator.statistics import difference_interval, mean_bounds, mean_interval, wilson_of_counts
+from rag_evaluator.statistics import difference_interval, mean_interval
+from rag_evaluator.statistics.formulas import mean_bounds, wilson_of_counts
 
 PAGE = Path(__file__).parent.parent.parent / "benchmarks" / "intervals.md"
 CELLS = [pytest.param(part, cell, id=f"{part.title}: {cell.name}") for part in PARTS for cell in part.cells]

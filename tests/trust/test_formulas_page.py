@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics import (
-    Scale,
-    difference_interval,
-    difference_test,
-    mean_interval,
-    missing_bounds,
-    moments,
-    unseen_root,
-    with_pseudo_units,
-)
+from rag_evaluator.statistics import Scale, difference_interval, difference_test, mean_interval, missing_bounds
+from rag_evaluator.statistics.formulas import moments, unseen_root, with_pseudo_units
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)

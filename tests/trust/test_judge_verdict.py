@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import binary_agreement, graded_agreement, judge_verdict, pairs_of
+from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
+from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.features.certify.verdict import judge_verdict
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_test, rows_needed, smallest_difference
+from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_test
+from rag_evaluator.statistics.paired import rows_needed, smallest_difference
 
 
 def test_half_a_standard_deviation_needs_34_pairs() -> None:

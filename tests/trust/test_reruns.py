@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rag_evaluator.statistics import RerunNoise, rerun_noise
+from rag_evaluator.statistics import rerun_noise
+from rag_evaluator.statistics.intervals import RerunNoise
 
 NAN = float("nan")
 RATINGS = [

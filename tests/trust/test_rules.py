@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ConfigError
-from rag_evaluator.comparison import Measured, Verdict, check_rules
+from rag_evaluator.comparison.gate_verdicts import Measured, Verdict, check_rules
 from rag_evaluator.statistics import Rule, Scale, difference_interval, mean_interval, parse_limit, parse_rule
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")

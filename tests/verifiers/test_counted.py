@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluator.config import LANGUAGES, find_language
-from rag_evaluator.verifiers import LONGEST_PHRASE, Sentence, sentences_of
+from rag_evaluator.verifiers import sentences_of
+from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence
 
 ENGLISH = LANGUAGES["english"]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ModelError
-from rag_evaluator.verifiers import VERIFIERS, family_name, languages_of
+from rag_evaluator.verifiers.families import VERIFIERS, family_name, languages_of
 
 TOKENS = {"architectures": ["ModernBertForTokenClassification"], "model_type": "modernbert"}
 CAUSAL = {"architectures": ["GraniteForCausalLM"], "model_type": "granite"}

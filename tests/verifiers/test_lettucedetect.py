@@ -9,7 +9,8 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.verifiers import Verifier, prompt, read
+from rag_evaluator.verifiers import Verifier
+from rag_evaluator.verifiers.lettucedetect import prompt, read
 
 pytestmark = pytest.mark.models
 CONTEXTS = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSequenceClassificatio
 
 from rag_evaluator import ModelError
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.verifiers import RERANKERS, Reranker
+from rag_evaluator.verifiers.reranker import RERANKERS, Reranker
 
 pytestmark = pytest.mark.models
 QUERY = "Where was Nolu Brak born?"

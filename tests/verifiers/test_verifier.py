@@ -17,7 +17,9 @@ from transformers import (
 )
 
 from rag_evaluator import ModelError
-from rag_evaluator.verifiers import VERIFIERS, Evidence, Verifier, encode
+from rag_evaluator.verifiers import Evidence, Verifier
+from rag_evaluator.verifiers.families import VERIFIERS
+from rag_evaluator.verifiers.verifier import encode
 
 pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."

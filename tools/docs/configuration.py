@@ -16,8 +16,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from rag_evaluator import METRICS
+from rag_evaluator.config import Section
 from rag_evaluator.config.schema import config_class
-from rag_evaluator.config.sections import Section
 from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric, RagasObjectMetric
 from tools.docs.links import DOCS
 

@@ -16,7 +16,7 @@ from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.features.app.store import ReviewError
-from rag_evaluator.report.pages import SCRIPTS, STYLES, clean, environment
+from rag_evaluator.report import SCRIPTS, STYLES, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")

@@ -28,14 +28,20 @@ from rag_evaluator.features.app.answers import (
 from rag_evaluator.features.app.index import RowIndex, RunsTable, first_rows, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
-from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, figures_html, worst_html
-from rag_evaluator.report.row import pair_html, row_html
-from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.table import table_values
+from rag_evaluator.report import (
+    answer_html,
+    comparison_html,
+    figures_html,
+    frames_of,
+    means_html,
+    pair_html,
+    row_html,
+    table_values,
+    what_html,
+    worst_html,
+)
 from rag_evaluator.resources import command
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run
 
 FIRST_ROWS = 2000  # rows that are read without an index, which takes seconds to make
 WITH = "with"  # in the query: a run that is shown beside the one in the path

@@ -8,20 +8,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.columns import ColumnNames, accepted_names
-from rag_evaluator.dataset.contents import Samples
-from rag_evaluator.dataset.json_values import EMPTY
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.spreadsheets import is_cells
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import (
+    EMPTY,
+    ColumnNames,
+    InputRecord,
+    Sample,
+    Samples,
+    accepted_names,
+    is_cells,
+    open_dataset,
+)
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewStore, corrections_of, flags_of
-from rag_evaluator.files.atomic import check_replaceable, write_lines, write_whole
-from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files import check_replaceable, json_line, write_lines, write_whole
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import DROPPED, row_name
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import DROPPED, Run, row_name
 
 # Any in this module: JSON.
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.console import print_json, say
-from rag_evaluator.cli.options import OK, add_json, add_repeated, with_examples
+from rag_evaluator.cli import OK, add_json, add_repeated, print_json, say, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.resources import command
-from rag_evaluator.results.overview import shortened
+from rag_evaluator.results import shortened
 
 if TYPE_CHECKING:
     import uvicorn

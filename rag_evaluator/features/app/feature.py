@@ -1,6 +1,6 @@
 """What `view` and `review` add: results in the browser, and what people say of them."""
 
-from rag_evaluator.config.features import Command, Feature
+from rag_evaluator.config import Command, Feature
 
 COMMANDS = "rag_evaluator.features.app.command"
 FEATURE = Feature(

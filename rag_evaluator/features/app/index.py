@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from rag_evaluator.features.app.answers import BadRequest
-from rag_evaluator.report.pages import clean
-from rag_evaluator.report.table import TableRow, columns_of, rows_of, worst_places
-from rag_evaluator.results.run import Run
+from rag_evaluator.report import TableRow, clean, columns_of, rows_of, worst_places
+from rag_evaluator.results import Run
 
 GROUP = "group:"  # before the name of a column that is no metric
 NEAR = 1e-9  # what a score may be beyond a bound, as bounds are written in decimals

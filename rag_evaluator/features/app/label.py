@@ -16,7 +16,7 @@ from rag_evaluator.features.app.answers import BadRequest, as_page, number_of, p
 from rag_evaluator.features.app.review import Reviews, keep_sent
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
-from rag_evaluator.features.certify.sheet import (
+from rag_evaluator.features.certify import (
     ANNOTATOR,
     DRAW,
     LABEL,
@@ -29,14 +29,10 @@ from rag_evaluator.features.certify.sheet import (
     label_of,
     question_of,
 )
-from rag_evaluator.files.atomic import replace_bytes, safe_names, short_digest
-from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.files import json_line, replace_bytes, safe_names, short_digest
 from rag_evaluator.resources import command
-from rag_evaluator.results.certificate import FOLDER
-from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import numbers_of
-from rag_evaluator.results.tally import scales_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.results import FOLDER, is_judged, numbers_of, scales_of
+from rag_evaluator.statistics import Scale
 
 Json = Mapping[str, Any]  # Any: JSON
 

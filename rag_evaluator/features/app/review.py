@@ -27,11 +27,9 @@ from rag_evaluator.features.app.store import (
     corrections_of,
     flags_of,
 )
-from rag_evaluator.features.certify.sheet import DrawRecord, draws_in, read_draw
-from rag_evaluator.report.pages import clean
-from rag_evaluator.report.row import columns_of, row_html
-from rag_evaluator.report.table import worst_places
-from rag_evaluator.results.run import Run
+from rag_evaluator.features.certify import DrawRecord, draws_in, read_draw
+from rag_evaluator.report import clean, column_values, row_html, worst_places
+from rag_evaluator.results import Run
 
 # Any in this module: JSON.
 
@@ -93,7 +91,7 @@ class Reviews:
     def columns(self, run: Run, row: int) -> dict[str, Any]:
         """The columns of a row under ragas' names. Raises `NotThere`."""
         try:
-            return columns_of(run, run.row(row))
+            return column_values(run, run.row(row))
         except IndexError:
             raise NotThere(str(row)) from None
 

@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere, has_begun
-from rag_evaluator.files.progress import duration
-from rag_evaluator.report.facts import MetricLine
-from rag_evaluator.results.manifest import SCORES, config_of, judge_of
-from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.tally import scales_of
-from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.status import Status, is_complete, read_status
+from rag_evaluator.files import duration
+from rag_evaluator.report import MetricLine
+from rag_evaluator.results import SCORES, by_stage, config_of, judge_of, scales_of
+from rag_evaluator.run import Status, is_complete, journals_in, read_status
 
 
 class RunPart(NamedTuple):

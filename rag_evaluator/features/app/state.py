@@ -11,10 +11,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.results.comparison import Comparison
-from rag_evaluator.results.manifest import SCORES
-from rag_evaluator.results.rows import DETAILS
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import DETAILS, SCORES, Comparison, Run
 
 Value = TypeVar("Value")
 DEPTH = 4  # folders below the root in which runs are looked for
@@ -140,7 +137,7 @@ class AppState:
 
     def comparison(self, paths: Sequence[str]) -> Comparison:
         """Runs compared with the first of them. Raises `NotThere`, and `RagEvaluatorError` if they do not compare."""
-        from rag_evaluator.comparison.compare import compare
+        from rag_evaluator.comparison import compare
 
         folders = tuple(map(self.folders.find, paths))
         return self._comparisons.of(folders, tuple(map(stamp_of, folders)), lambda: compare(*folders))

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 import filelock
 
-from rag_evaluator.dataset.json_values import is_blank, plain
+from rag_evaluator.dataset import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import file_stamp
-from rag_evaluator.files.atomic import sync_folder, writing
-from rag_evaluator.files.jsonl import Appender, json_line
+from rag_evaluator.files import Appender, json_line, sync_folder, writing
 
 # Any in this module: JSON.
 

@@ -5,8 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import say
-from rag_evaluator.cli.options import OK, with_examples
+from rag_evaluator.cli import OK, say, with_examples
 
 EXTRAS = "demo,charts,strings,adapters"
 
@@ -52,7 +51,7 @@ def add_bundle_command(commands: Any) -> None:
 
 def bundle(options: argparse.Namespace) -> int:
     """`rag-evaluator bundle --out bundle`."""
-    from rag_evaluator.config.schema import load_config
+    from rag_evaluator.config import load_config
     from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
     from rag_evaluator.features.bundle.wheels import program_source
 

@@ -6,14 +6,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import BY_JUDGE, DEMO
+from rag_evaluator.config import BY_JUDGE, DEMO, Config, model_path
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.bundle.wheels import GLIBC, download
-from rag_evaluator.files.atomic import file_digest, safe_names, write_text, writing
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.models.hub import find_model
+from rag_evaluator.files import ACTIVITY, file_digest, safe_names, write_text, writing
+from rag_evaluator.hub import find_model
 from rag_evaluator.resources import __version__, packaged
 
 INSTALL = "install.sh"

@@ -16,9 +16,7 @@ from rag_evaluator.features.certify.coefficients import (
     spearman,
     undefined,
 )
-from rag_evaluator.statistics.formulas import Array
-from rag_evaluator.statistics.intervals import PASS, mean_interval
-from rag_evaluator.statistics.labelled import cluster_numbers, dealt
+from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
 
 CONFUSION = {
     "true_positive": (1, 1),

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from rag_evaluator.dataset.columns import value_of
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import Sample, value_of
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.features.certify.figures import (
     BINARY,
@@ -26,14 +25,22 @@ from rag_evaluator.features.certify.figures import (
 from rag_evaluator.features.certify.table import Label, LabelTable, votes_of
 from rag_evaluator.features.certify.thresholds import threshold_of
 from rag_evaluator.resources import command
-from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
-from rag_evaluator.results.rows import row_name
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
-from rag_evaluator.results.verified import probabilities_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.results import (
+    QUESTION,
+    JudgedVerdict,
+    KeptLabels,
+    Reporting,
+    ScoredRows,
+    cluster_of,
+    explained,
+    few_lines,
+    numbers_of,
+    probabilities_of,
+    reporting_of,
+    row_name,
+    unit_of,
+)
+from rag_evaluator.statistics import Scale
 
 Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric

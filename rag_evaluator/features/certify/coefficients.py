@@ -7,8 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.formulas import Array, effective_units
-from rag_evaluator.statistics.labelled import cluster_numbers
+from rag_evaluator.statistics import Array, cluster_numbers, effective_units
 
 DRAWS = 2_000
 AT_ONCE = 4_000_000  # weights in memory at once

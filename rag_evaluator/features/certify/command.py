@@ -5,16 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_evaluator.cli.console import print_json, print_parts, print_table, say
-from rag_evaluator.cli.options import OK, add_json, add_repeated, with_examples
+from rag_evaluator.cli import OK, add_json, add_repeated, print_json, print_parts, print_table, say, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
-from rag_evaluator.results.conclusion import with_ends
-from rag_evaluator.results.overview import one_line
+from rag_evaluator.results import one_line, with_ends
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.certify.certify import Certification
+    from rag_evaluator.features.certify.certificate import Certification
 
 Read = TypeVar("Read", str, float)
 EXAMPLES = with_examples(
@@ -84,7 +82,7 @@ def add_sheet_command(commands: Any) -> None:
 
 def sheet(options: argparse.Namespace) -> int:
     """`rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx`."""
-    from rag_evaluator.features.certify.certify import label_sheet
+    from rag_evaluator.features.certify.certificate import label_sheet
 
     record = label_sheet(
         options.results,
@@ -104,7 +102,7 @@ def sheet(options: argparse.Namespace) -> int:
 
 def certify(options: argparse.Namespace) -> int:
     """`rag-evaluator certify results/demo --labels labels.csv`."""
-    from rag_evaluator.features.certify.certify import certify as compare_with_labels
+    from rag_evaluator.features.certify.certificate import certify as compare_with_labels
 
     certification = compare_with_labels(
         options.results,

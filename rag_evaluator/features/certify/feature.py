@@ -1,6 +1,6 @@
 """What `certify` adds: how far scores agree with labels that people gave."""
 
-from rag_evaluator.config.features import Command, Feature
+from rag_evaluator.config import Command, Feature
 
 COMMANDS = "rag_evaluator.features.certify.command"
 SHEET = "certify sheet"

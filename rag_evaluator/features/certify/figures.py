@@ -17,9 +17,8 @@ from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
-from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.statistics.formulas import Array, Estimate, Scale
-from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters
+from rag_evaluator.results import KeptLabels
+from rag_evaluator.statistics import FIGURES, Array, Estimate, LabelMean, Scale, label_mean, with_clusters
 
 MOST_GRADES = 101
 

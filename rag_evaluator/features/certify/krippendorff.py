@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.statistics.formulas import Array
+from rag_evaluator.statistics import Array
 
 
 def krippendorff_alpha(ratings: ArrayLike) -> dict[str, Any]:

@@ -11,21 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.comparison.saved_scores import scales_for
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.comparison import scales_for
+from rag_evaluator.config import find_language
+from rag_evaluator.dataset import Sample, json_or_text
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import short_digest, write_json
-from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.metrics.table import METRICS
-from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.certificate import FOLDER, NAME, KeptLabels, kept_labels
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.verified import probabilities_of
-from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
-from rag_evaluator.statistics.formulas import Array
-from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
+from rag_evaluator.files import short_digest, write_json
+from rag_evaluator.metrics import METRICS, SUPPORT
+from rag_evaluator.results import (
+    FOLDER,
+    LINES,
+    NAME,
+    OPTIONS,
+    QUESTION,
+    XLSX_DATE,
+    KeptLabels,
+    Run,
+    Sheet,
+    formats_of,
+    kept_labels,
+    new_worksheet,
+    probabilities_of,
+)
+from rag_evaluator.statistics import LEAST_OF_STRATUM, Array
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rag_evaluator.dataset.columns import ID, accepted_names, as_key, column_names
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.readers import read_records
-from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.features.certify.sheet import (
     ANNOTATOR,
@@ -24,11 +21,9 @@ from rag_evaluator.features.certify.sheet import (
     label_of,
     read_draw,
 )
-from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.results.aligned import QUESTION, keys_of
-from rag_evaluator.results.rows import DETAILS, row_name
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.files import folder_names
+from rag_evaluator.metrics import canonical_name
+from rag_evaluator.results import DETAILS, QUESTION, Run, ScoredRows, keys_of, row_name
 
 logger = logging.getLogger(__name__)
 

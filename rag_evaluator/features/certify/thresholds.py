@@ -14,9 +14,15 @@ from rag_evaluator.features.certify.agreement import balanced, cross_fitted
 from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
 from rag_evaluator.features.certify.table import LabelTable, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import cluster_of, reporting_of, unit_of
-from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabilities_of
+from rag_evaluator.results import (
+    SENTENCES,
+    ScoredRows,
+    cluster_of,
+    parts_of_verifier,
+    probabilities_of,
+    reporting_of,
+    unit_of,
+)
 
 HALF = 0.5  # what counts without labels
 

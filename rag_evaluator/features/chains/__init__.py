@@ -1,10 +1,5 @@
 """What users call from Python."""
 
-from rag_evaluator.facades import facade
+import lazy_loader
 
-__getattr__, __dir__, __all__ = facade(
-    __name__,
-    {
-        "collect": "output_row",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

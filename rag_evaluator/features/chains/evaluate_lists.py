@@ -5,21 +5,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.checked import check_lists, optional_texts
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import REASON
+from rag_evaluator.dataset import REASON, check_lists, is_blank, optional_texts
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.files.progress import Progress, automatic, silent
+from rag_evaluator.files import Progress, automatic, silent, write_whole
 from rag_evaluator.ground_truth import written_references
-from rag_evaluator.metrics.chosen import for_metrics, option_names
-from rag_evaluator.metrics.definitions import own_metrics
-from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
-from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.results.results import Results, joined
-from rag_evaluator.results.xlsx import write_xlsx
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of, units_of
+from rag_evaluator.metrics import (
+    as_list,
+    for_metrics,
+    metric_names,
+    model_of,
+    option_names,
+    own_metrics,
+    select_metrics,
+    with_own,
+)
+from rag_evaluator.results import Results, joined, write_xlsx
+from rag_evaluator.tasks import Settings, judge_source, settings_of, units_of
 
 logger = logging.getLogger(__name__)
 

@@ -1,5 +1,5 @@
 """What those add who call from Python: lists, the outputs of a chain, LangChain. No command."""
 
-from rag_evaluator.config.features import Feature
+from rag_evaluator.config import Feature
 
 FEATURE = Feature()

@@ -6,19 +6,14 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.columns import accepted_names
-from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import CheckedRows, RowChoice, accepted_names, open_dataset
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.chains.collect import output_row
-from rag_evaluator.metrics.chosen import for_metrics
-from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
-from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.models.hub import in_one_line
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of
+from rag_evaluator.features.chains.collecting import output_row
+from rag_evaluator.hub import in_one_line
+from rag_evaluator.metrics import as_list, canonical_name, for_metrics, model_of, with_metrics, with_own
+from rag_evaluator.tasks import Settings, judge_source, settings_of
 
 # Any in this module: results of chains of any kind.
 

@@ -4,10 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import print_task
-from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_on, add_rows, add_set, with_examples
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.signals import Stop
+from rag_evaluator.cli import FAILED, OK, add_beginning, add_on, add_rows, add_set, print_task, with_examples
+from rag_evaluator.files import Stop, loading_libraries
 
 
 def add_duel_command(commands: Any) -> None:
@@ -43,16 +41,14 @@ def add_duel_command(commands: Any) -> None:
 
 def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
-    from rag_evaluator.cli.evaluate import beginning
+    from rag_evaluator.cli import beginning
 
     with loading_libraries():
-        from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.config.offline import disable_network
-        from rag_evaluator.config.schema import load_config
+        from rag_evaluator.cli import run_task
+        from rag_evaluator.config import disable_network, load_config
         from rag_evaluator.features.duel import stage as dueling
         from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
-        from rag_evaluator.tasks.open_run import open_run
-        from rag_evaluator.tasks.question import TaskJudge
+        from rag_evaluator.tasks import TaskJudge, open_run
 
     a, b = places = [path.expanduser().resolve() for path in (options.a, options.b)]
     folder = options.out.expanduser().resolve() if options.out else a.parent / f"duel-{a.name}-{b.name}"

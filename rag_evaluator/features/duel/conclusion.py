@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.results.conclusion import Conclusion, judge_words, next_command, with_ends_beside
-from rag_evaluator.results.overview import counted
+from rag_evaluator.results import Conclusion, counted, judge_words, next_command, with_ends_beside
 
 WIN_RATE = "win rate of a"
 DECISIVE = "interval_95"  # there where other intervals have another level

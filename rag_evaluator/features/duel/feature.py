@@ -1,6 +1,6 @@
 """What `duel` adds: which of two runs answers better, row by row."""
 
-from rag_evaluator.config.features import Command, Feature, Task
+from rag_evaluator.config import Command, Feature, Task
 
 COMMANDS = "rag_evaluator.features.duel.command"
 FEATURE = Feature(

@@ -11,20 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import RowChoice, Sample
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import RowChoice, Sample, as_key, is_blank
 from rag_evaluator.errors import JudgementError, ResultsError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol, PromptText, log_odds
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import READ, Choice, ModelPair
-from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.aligned import keys_of, match, nothing_in_common, require_column
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.tasks.question import Question
-from rag_evaluator.tasks.ranking import share_of
+from rag_evaluator.files import short_digest
+from rag_evaluator.judge import Draw, JudgeProtocol, PromptText, log_odds
+from rag_evaluator.prompts import READ, Choice, Key, ModelPair, TracedPrompt
+from rag_evaluator.results import ScoredRows, keys_of, match, nothing_in_common, require_column
+from rag_evaluator.tasks import Question, share_of
 
 
 class DuelInput(BaseModel):

@@ -8,24 +8,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.origin import Origin, apply_overrides
-from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.dataset.checked import choice_of
+from rag_evaluator.config import Config, Origin, apply_overrides, make_config
+from rag_evaluator.dataset import choice_of
 from rag_evaluator.errors import UPDATE, ConfigError, PromptTooLongError, ResultsError
 from rag_evaluator.features.duel.conclusion import DECISIVE, WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
-from rag_evaluator.files.atomic import write_wide_json
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.results.manifest import PART, as_written
-from rag_evaluator.results.overview import Grid, means
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.table import Table
-from rag_evaluator.run.task import Plan, Record
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import mean_interval
-from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
+from rag_evaluator.files import write_wide_json
+from rag_evaluator.judge import JudgeProtocol
+from rag_evaluator.results import PART, Grid, ScoredRows, as_written, means
+from rag_evaluator.run import Journal, Plan, Record, Table
+from rag_evaluator.statistics import Scale, mean_interval
+from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, open_run, plan_of
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:

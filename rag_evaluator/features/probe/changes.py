@@ -8,8 +8,8 @@ from functools import cached_property
 from itertools import chain, pairwise, product, zip_longest
 from typing import Any
 
-from rag_evaluator.config.languages import Language, sentences
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.config import Language, sentences
+from rag_evaluator.dataset import Sample
 from rag_evaluator.features.probe.facts import (
     EVASIVE,
     Fact,

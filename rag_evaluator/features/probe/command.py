@@ -3,10 +3,8 @@
 import argparse
 from typing import Any
 
-from rag_evaluator.cli.console import print_task
-from rag_evaluator.cli.options import FAILED, OK, add_count, add_task_command, typed_words
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.signals import Stop
+from rag_evaluator.cli import FAILED, OK, add_count, add_task_command, print_task, typed_words
+from rag_evaluator.files import Stop, loading_libraries
 
 
 def add_probe_command(commands: Any) -> None:
@@ -18,7 +16,7 @@ def add_probe_command(commands: Any) -> None:
 
 def probe(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
-    from rag_evaluator.cli.evaluate import beginning, read_run, refuse_wrong_paths, run_task
+    from rag_evaluator.cli import beginning, read_run, refuse_wrong_paths, run_task
 
     (config, chosen) = read_run(options)
     begun = beginning(options)

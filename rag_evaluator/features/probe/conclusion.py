@@ -5,8 +5,7 @@ from typing import Any
 
 from rag_evaluator.features.probe.control import RULE, control_sentences, percent
 from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE, LIMITS
-from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
-from rag_evaluator.results.overview import counted
+from rag_evaluator.results import Conclusion, counted, next_command, with_ends_beside
 
 Cells = Mapping[str, Mapping[str, Any]]  # probe -> its figures, as in `probe.json`. Any: JSON
 NOTICED = ("reliable", "weak")

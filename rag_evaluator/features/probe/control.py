@@ -9,11 +9,9 @@ from math import inf
 from typing import Any
 
 from rag_evaluator.features.probe.verdicts import figures_of
-from rag_evaluator.results.conclusion import with_ends_beside
-from rag_evaluator.results.overview import counted
-from rag_evaluator.results.verified import verified
-from rag_evaluator.run.task import Record
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.results import counted, verified, with_ends_beside
+from rag_evaluator.run import Record
+from rag_evaluator.statistics import PASS, mean_interval
 
 AS_MANY = "as_many_contexts"  # the change whose sentences are counted
 PIECES = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "more": (11, inf)}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rag_evaluator.config.languages import Language, sentences
+from rag_evaluator.config import Language, sentences
 
 NEARBY = 30  # signs before a number or name that are looked at
 BOUND_BEFORE = re.compile(

@@ -2,8 +2,7 @@
 
 from pydantic import Field
 
-from rag_evaluator.config.features import Command, Feature, Task
-from rag_evaluator.config.sections import Section
+from rag_evaluator.config import Command, Feature, Section, Task
 
 COMMANDS = "rag_evaluator.features.probe.command"
 FEATURE = Feature(

@@ -9,17 +9,17 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from rag_evaluator.config.languages import Language
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.config import Language
+from rag_evaluator.dataset import Sample
 from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side
 from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.results.overview import Grid, interval
-from rag_evaluator.run.task import Record
+from rag_evaluator.files import short_digest
+from rag_evaluator.metrics import Metric
+from rag_evaluator.results import Grid, interval
+from rag_evaluator.run import Record
 
 SAME_TEXT = "same_text"
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")

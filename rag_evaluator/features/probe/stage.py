@@ -5,9 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
+from rag_evaluator.config import Config, find_language, make_config
+from rag_evaluator.dataset import CheckedRows, data_digest, rows_again
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.conclusion import probe_conclusion
@@ -23,27 +22,27 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
-from rag_evaluator.files.atomic import short_digest, write_json, write_lines
-from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic
-from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.hub import is_unnamed
-from rag_evaluator.results.conclusion import Conclusion, the_judge
-from rag_evaluator.results.manifest import as_written
-from rag_evaluator.results.overview import Grid, WithOverview
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.table import Answers, Stage, Table, Work
-from rag_evaluator.run.task import Plan, Record, auto_chunk_size
-from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE
-from rag_evaluator.tasks.evaluation import scoring
-from rag_evaluator.tasks.manifest import describe, refresh_report
-from rag_evaluator.tasks.question import shown
+from rag_evaluator.files import ACTIVITY, CHECKING, Progress, automatic, short_digest, write_json, write_lines
+from rag_evaluator.hub import is_unnamed
+from rag_evaluator.metrics import Metric, about_metrics, chosen_metrics
+from rag_evaluator.results import Conclusion, Grid, WithOverview, as_written, the_judge
+from rag_evaluator.run import (
+    ALONE,
+    Answers,
+    Journal,
+    Plan,
+    Record,
+    Stage,
+    Start,
+    Table,
+    Work,
+    auto_chunk_size,
+    run_stage,
+)
+from rag_evaluator.tasks import describe, refresh_report, scoring, shown
 
 if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Scorer
+    from rag_evaluator.scorer import Scorer
 
 TASK = "probe"
 STAGE = "scores"

@@ -9,9 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
-from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
-from rag_evaluator.statistics.paired import holm
+from rag_evaluator.statistics import PASS, TIE, Array, Estimate, Scale, difference_interval, holm, mean_interval
 
 Word = Literal[
     "always worst",

@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import print_json, say
-from rag_evaluator.cli.options import (
+from rag_evaluator.cli import (
     BAD_INPUT,
     FAILED,
     OK,
@@ -15,13 +14,15 @@ from rag_evaluator.cli.options import (
     add_json,
     add_rows,
     add_set,
+    print_json,
+    say,
     with_examples,
 )
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
 from rag_evaluator.features.setup.checks import Check, CheckReport
-from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files import loading_libraries
 from rag_evaluator.resources import command
-from rag_evaluator.results.overview import counted
+from rag_evaluator.results import counted
 
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 LETTERS = 160  # of texts that a check of the judge's work names
@@ -53,7 +54,7 @@ def add_check_command(commands: Any) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
-    from rag_evaluator.cli.evaluate import read_config
+    from rag_evaluator.cli import read_config
 
     if options.config is None and (options.set or options.prompt):
         raise ConfigError(f"check: the configuration is missing: {command('check', 'config.yaml')}")
@@ -66,7 +67,7 @@ def check(options: argparse.Namespace) -> int:
     else:
         config = read_config(options)
         with loading_libraries():
-            from rag_evaluator.features.setup.check import check as look
+            from rag_evaluator.features.setup.checking import check as look
 
         report = look(config, shown=shown)
     if options.json:

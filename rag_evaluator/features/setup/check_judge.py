@@ -10,31 +10,34 @@ from typing import Any
 from pydantic import BaseModel
 from rich.filesize import decimal
 
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.checks import CheckReport, State, faster_dtype
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.cached import Window
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import FASTER, PATHS
-from rag_evaluator.judge.engines.server.engine import ServerJudge
-from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
-from rag_evaluator.judge.grammar.lark import about_tokens, share_out
-from rag_evaluator.judge.grammar.schema import Schema, tighten
-from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.protocol import ENDLESS, JudgeProtocol
-from rag_evaluator.judge.scripted import ScriptedJudge
-from rag_evaluator.metrics.chosen import times_of
-from rag_evaluator.metrics.scorer import Scorer
-from rag_evaluator.models.hub import devices
-from rag_evaluator.results.conclusion import about
-from rag_evaluator.results.flags import REASONS
-from rag_evaluator.results.judgement import explained, judgements_of
-from rag_evaluator.results.overview import counted
-from rag_evaluator.results.rows import Score
-from rag_evaluator.tasks.evaluation import to_record
+from rag_evaluator.files import ACTIVITY
+from rag_evaluator.hub import devices
+from rag_evaluator.judge import (
+    ENDLESS,
+    FASTER,
+    PATHS,
+    EngineJudge,
+    JudgeProtocol,
+    PackedDecoder,
+    Schema,
+    ScriptedJudge,
+    ServerJudge,
+    Window,
+    about_tokens,
+    as_judge,
+    engine_of,
+    share_out,
+    tighten,
+)
+from rag_evaluator.metrics import times_of
+from rag_evaluator.results import REASONS, Score, about, counted, explained, judgements_of
+from rag_evaluator.scorer import Scorer
+from rag_evaluator.tasks import to_record
 
 
 class Rehearsal(ScriptedJudge):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY
 
 State = Literal["ok", "warning", "failed", "skipped"]
 MANY_TIMES = 10  # above which a number would say more than one layer tells of a model

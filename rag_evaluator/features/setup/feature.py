@@ -1,6 +1,6 @@
 """What `init`, `check` and `list` add: everything before a run."""
 
-from rag_evaluator.config.features import Command, Feature
+from rag_evaluator.config import Command, Feature
 
 HERE = "rag_evaluator.features.setup"
 FEATURE = Feature(

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import print_json, print_table, say
-from rag_evaluator.cli.options import OK, add_json, with_examples
-from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.dataset.columns import ID
+from rag_evaluator.cli import OK, add_json, print_json, print_table, say, with_examples
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.dataset import ID
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import check_replaceable, write_text
+from rag_evaluator.files import check_replaceable, write_text
 from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
@@ -156,7 +155,7 @@ def list_names(options: argparse.Namespace) -> int:
 
 def metrics() -> Rows:
     """Each metric with what it needs."""
-    from rag_evaluator.metrics.table import METRICS
+    from rag_evaluator.metrics import METRICS
 
     return [
         {
@@ -176,7 +175,7 @@ def metrics() -> Rows:
 
 def languages() -> Rows:
     """Each language that is known by name, and whether the package has prompts in it."""
-    from rag_evaluator.prompts.pack import ENGLISH, languages_in
+    from rag_evaluator.prompts import ENGLISH, languages_in
 
     with_packs = {ENGLISH, *languages_in(packaged("prompts"))}
     return [

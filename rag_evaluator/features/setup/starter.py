@@ -16,32 +16,19 @@ from typing import Any, Literal
 import jinja2
 import yaml
 
-from rag_evaluator.config.languages import find_language, misspelt
-from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset.columns import ID, LISTS, ColumnNames
-from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.json_values import as_number, is_blank
-from rag_evaluator.dataset.readers.spreadsheets import sheets_of
-from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.config import DEMO, JudgeConfig, RetrievalConfig, find_language, make_config, misspelt, model_path
+from rag_evaluator.dataset import ID, LISTS, ColumnNames, as_number, doubts_of, is_blank, json_or_text, sheets_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from rag_evaluator.features.setup.checks import faster_dtype
 from rag_evaluator.features.setup.survey import Survey, survey
-from rag_evaluator.files.progress import printable
-from rag_evaluator.judge.engines.transformers.loading import find_judge
-from rag_evaluator.judge.grammar.lark import about_tokens, share_out
-from rag_evaluator.judge.grammar.schema import RULES
-from rag_evaluator.judge.protocol import ENDLESS
-from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.models.hub import find_model
-from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.pack import ENGLISH, languages_in
+from rag_evaluator.files import printable
+from rag_evaluator.hub import find_model
+from rag_evaluator.judge import ENDLESS, RULES, about_tokens, find_judge, share_out
+from rag_evaluator.metrics import METRICS, RETRIEVAL, SUPPORT, Metric, canonical_name, chosen_metrics
+from rag_evaluator.prompts import ENGLISH, identified, languages_in
 from rag_evaluator.resources import command, packaged
-from rag_evaluator.results.conclusion import listed, toy_sentence
+from rag_evaluator.results import listed, toy_sentence
 
 PREFERRED = (
     "faithfulness",
@@ -316,7 +303,7 @@ def _faster_dtype(judge: str) -> tuple[str, str] | None:
     """The dtype in which this CPU computes faster, and how many times; None for the toy, on a GPU, where equal."""
     if judge == DEMO:
         return None
-    from rag_evaluator.judge.engines.transformers.linear import seconds_by_dtype  # loads torch
+    from rag_evaluator.judge import seconds_by_dtype  # loads torch
 
     seconds = seconds_by_dtype()
     return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rag_evaluator.dataset.columns import ID, LISTS, TEXTS, ColumnNames, accepted_names, as_key, column_names
-from rag_evaluator.dataset.contents import Samples, samples_of
-from rag_evaluator.dataset.doubts import MOST, texts_in
-from rag_evaluator.dataset.readers import read_records
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.values import READ
+from rag_evaluator.dataset import (
+    ID,
+    LISTS,
+    MOST,
+    READ,
+    TEXTS,
+    ColumnNames,
+    InputRecord,
+    Samples,
+    accepted_names,
+    as_key,
+    column_names,
+    read_records,
+    samples_of,
+    texts_in,
+)
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")

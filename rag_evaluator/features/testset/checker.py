@@ -9,20 +9,25 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.config import find_language
+from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
 from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
-from rag_evaluator.judge.cached import RESERVE, Window
-from rag_evaluator.judge.grammar.lark import LONGEST_REASON
-from rag_evaluator.judge.protocol import JudgeProtocol, probability
-from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
-from rag_evaluator.prompts.pack import Key
-from rag_evaluator.run.task import Record
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.judge import LONGEST_REASON, RESERVE, JudgeProtocol, Window, probability
+from rag_evaluator.prompts import (
+    AnswerInput,
+    Key,
+    ModelPair,
+    ReferenceOutput,
+    SupportInput,
+    SupportOutput,
+    Verdict,
+    foreign,
+)
+from rag_evaluator.run import Record
+from rag_evaluator.tasks import TaskJudge
 
 
 class MadeInput(BaseModel):

@@ -5,12 +5,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import print_end, print_json, print_table, print_task, say
-from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.signals import Stop
-from rag_evaluator.results.conclusion import Conclusion
-from rag_evaluator.results.overview import Grid
+from rag_evaluator.cli import (
+    FAILED,
+    OK,
+    add_beginning,
+    add_config,
+    add_rows,
+    add_set,
+    print_end,
+    print_json,
+    print_table,
+    print_task,
+    say,
+    with_examples,
+)
+from rag_evaluator.files import Stop, loading_libraries
+from rag_evaluator.results import Conclusion, Grid
 
 SHOWN = 10  # reasons, documents
 
@@ -58,8 +68,8 @@ def add_check_command(commands: Any) -> None:
 
 def make(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator testset make config.yaml`."""
-    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
-    from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.cli import beginning, read_config, refuse_wrong_paths
+    from rag_evaluator.config import with_arguments
     from rag_evaluator.features.testset.section import TestsetConfig
 
     config = read_config(options)
@@ -69,7 +79,7 @@ def make(options: argparse.Namespace, stop: Stop) -> int:
     refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.evaluate import run_task
+        from rag_evaluator.cli import run_task
         from rag_evaluator.features.testset.stage import SUMMARY, start_of, testset_stage
 
     stage = testset_stage(config)
@@ -103,16 +113,16 @@ def make(options: argparse.Namespace, stop: Stop) -> int:
 
 def check(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator testset check rows.jsonl --config config.yaml`."""
-    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
+    from rag_evaluator.cli import beginning, read_config, refuse_wrong_paths
 
     config = read_config(options)
     refuse_wrong_paths(config, reads_rows=False)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.evaluate import run_task
+        from rag_evaluator.cli import run_task
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
-        from rag_evaluator.tasks.question import read_rows
+        from rag_evaluator.tasks import read_rows
 
     rows = read_rows(config, TASK, NEEDED)
     stage = check_stage(rows, config)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.files.atomic import file_digest, short_digest, write_json, write_lines
-from rag_evaluator.files.jsonl import read_lines
+from rag_evaluator.files import file_digest, read_lines, short_digest, write_json, write_lines
 
 if TYPE_CHECKING:
     from semantic_text_splitter import MarkdownSplitter

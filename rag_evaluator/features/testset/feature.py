@@ -1,6 +1,6 @@
 """What `testset` adds: questions from documents, and checks of those that exist."""
 
-from rag_evaluator.config.features import Command, Feature, Task
+from rag_evaluator.config import Command, Feature, Task
 
 COMMANDS = "rag_evaluator.features.testset.command"
 FEATURE = Feature(

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from filelock import FileLock
 
-from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset.readers import existing
+from rag_evaluator.config import Config
+from rag_evaluator.dataset import existing
+from rag_evaluator.embeddings import find_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, read_corpus, splitter_of, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
-from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.models.embeddings import find_embeddings
+from rag_evaluator.files import ACTIVITY, file_digest, short_digest, write_whole
 
 FOLDER = "corpus"
 LOCK = ".lock"

@@ -9,9 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.readers import READERS, existing, read_records
-from rag_evaluator.dataset.readers.json_files import library_errors, read_text
+from rag_evaluator.dataset import READERS, existing, is_blank, library_errors, read_records, read_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.features.testset.corpus import Document
 

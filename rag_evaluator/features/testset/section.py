@@ -5,8 +5,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config.paths import FullPath
-from rag_evaluator.config.sections import Number, Section
+from rag_evaluator.config import FullPath, Number, Section
 
 SHARES: Mapping[str, float] = {
     "single_fact": 0.3,

@@ -12,8 +12,8 @@ from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import UNANSWERABLE, Slot, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.run.task import Record
+from rag_evaluator.files import short_digest
+from rag_evaluator.run import Record
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.config import Config, make_config
+from rag_evaluator.dataset import RowChoice
+from rag_evaluator.embeddings import EmbeddingsSource
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.testset.checker import OWNERS, CandidateMaker, Checker
 from rag_evaluator.features.testset.corpus import Corpus, read_corpus
@@ -20,17 +21,11 @@ from rag_evaluator.features.testset.prepare import (
 )
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import details_of, rows_of, select, summary_of
-from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.models.embeddings import EmbeddingsSource
-from rag_evaluator.results.manifest import as_written
-from rag_evaluator.results.rows import DETAILS
-from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.table import Table
-from rag_evaluator.run.task import Plan
-from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import Worker
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
+from rag_evaluator.files import short_digest, write_json, write_lines, write_wide_json
+from rag_evaluator.judge import JudgeProtocol
+from rag_evaluator.results import DETAILS, as_written
+from rag_evaluator.run import Journal, Plan, Start, Table, Worker, place_of, read_manifest
+from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, plan_of
 
 TASK = "testset"
 STAGE = "candidates"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
+from rag_evaluator.hub import load_failure
 from rag_evaluator.judge.protocol import ThoughtFormat
-from rag_evaluator.models.hub import load_failure
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.sections import MERGE, JudgeConfig
+from rag_evaluator.config import MERGE, JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.models.hub import contents_of, fingerprint, read_settings
+from rag_evaluator.hub import contents_of, fingerprint, read_settings
 
 SETTINGS = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"

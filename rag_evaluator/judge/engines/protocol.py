@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Protocol, runtime_checkable
 
-from rag_evaluator.config.sections import AUTO, JudgeConfig
+from rag_evaluator.config import AUTO, JudgeConfig
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol, Reply, Request, ThoughtFormat
 
 

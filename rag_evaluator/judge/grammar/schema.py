@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from rag_evaluator.config.sections import Reasons
+from rag_evaluator.config import Reasons
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.lark import REASONS, SHORT
 

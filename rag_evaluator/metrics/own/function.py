@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import ConfigError, NotApplicableError, UndefinedScoreError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.models.hub import UNNAMED
+from rag_evaluator.files import short_digest
+from rag_evaluator.hub import UNNAMED
 
 if TYPE_CHECKING:
-    from rag_evaluator.models.ragas_library import MetricResult
+    from rag_evaluator.ragas_library import MetricResult
 
 # Any in this module: arguments and values of users' functions.
 
@@ -102,7 +102,7 @@ def digest_of_source(source: Any, fields: Sequence[Any]) -> str:
 
 def as_result(value: Any, reason: Any, ends: Sequence[float]) -> "MetricResult":
     """A value of users' code as a score. Raises `UndefinedScoreError` where it is no number from `ends`."""
-    from rag_evaluator.models.ragas_library import MetricResult
+    from rag_evaluator.ragas_library import MetricResult
 
     value = value.item() if hasattr(value, "item") else value  # numpy and torch
     if value is None or (isinstance(value, float) and math.isnan(value)):

@@ -6,21 +6,29 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from rag_evaluator.config.languages import LANGUAGES, Language
+from rag_evaluator.config import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.judge.protocol import JudgeProtocol, Option
-from rag_evaluator.metrics.metric import AGREE, DISAGREE
+from rag_evaluator.judge import JudgeProtocol, Option
 from rag_evaluator.metrics.options import Mode
-from rag_evaluator.metrics.scorer import Recorder
-from rag_evaluator.models.ragas_library import MetricResult
-from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
-from rag_evaluator.prompts.pack import option_texts
-from rag_evaluator.results.judgement import VERIFIED
-from rag_evaluator.verifiers.batches import DECIMALS, confidence
-from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
-from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
-from rag_evaluator.verifiers.source import VerifierSource
-from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
+from rag_evaluator.metrics.recorder import Recorder
+from rag_evaluator.metrics.row import AGREE, DISAGREE
+from rag_evaluator.prompts import OwnPrompt, VerifyInput, VerifyOutput, option_texts
+from rag_evaluator.ragas_library import MetricResult
+from rag_evaluator.results import VERIFIED
+from rag_evaluator.verifiers import (
+    DECIMALS,
+    LEAST,
+    UNLIMITED,
+    Evidence,
+    EvidencePiece,
+    Limit,
+    Support,
+    VerifierSource,
+    claims_of,
+    confidence,
+    not_counted,
+    sentences_of,
+)
 
 CONTEXTS = "retrieved_contexts"
 ANSWER = 64  # tokens that must be left for an answer

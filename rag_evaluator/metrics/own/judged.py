@@ -4,24 +4,24 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
+from rag_evaluator.config import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM, MetricResult
-from rag_evaluator.prompts.loading import QuestionPrompt
-from rag_evaluator.prompts.own import (
+from rag_evaluator.prompts import (
     AnswerableInput,
     AnswerableOutput,
     CustomOutput,
     Label,
     OwnPrompt,
+    QuestionPrompt,
     RefusedInput,
     RefusedOutput,
     RubricInput,
     RubricOutput,
     SentencesInput,
     SentencesOutput,
+    as_shown,
 )
-from rag_evaluator.prompts.pack import as_shown
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM, MetricResult
 
 HELPFUL = "sentences help"
 INSUFFICIENT = "insufficient information"

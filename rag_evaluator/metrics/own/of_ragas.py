@@ -4,10 +4,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.config.languages import UNSPACED, Language
+from rag_evaluator.config import UNSPACED, Language
 from rag_evaluator.errors import JudgementError, NotApplicableError, UndefinedScoreError
-from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
-from rag_evaluator.models.ragas_library import (
+from rag_evaluator.judge import STARS, rubric_numbers
+from rag_evaluator.ragas_library import (
     InstanceSpecificRubrics,
     MetricResult,
     QuotedSpansAlignment,

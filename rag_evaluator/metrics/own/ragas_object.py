@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import Any
 
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import as_result, digest_of_source, find_object
-from rag_evaluator.models.ragas_library import (
+from rag_evaluator.metrics.row import Metric
+from rag_evaluator.ragas_library import (
     MetricResult,
     MetricWithEmbeddings,
     MetricWithLLM,
@@ -20,7 +20,7 @@ from rag_evaluator.models.ragas_library import (
     SingleTurnSample,
     base,
 )
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics import Scale
 
 # Any in this module: objects and values of users' own classes.
 

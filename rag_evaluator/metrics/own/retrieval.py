@@ -7,13 +7,12 @@ from math import log2
 from operator import add
 from typing import Any
 
-from rag_evaluator.config.sections import RetrievalConfig
-from rag_evaluator.dataset.columns import descending
-from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
-from rag_evaluator.models.ragas_library import MetricResult
-from rag_evaluator.prompts.own import ChunkInput, ChunkOutput, MatchInput, MatchOutput, OwnPrompt
-from rag_evaluator.verifiers.batches import confidence
+from rag_evaluator.config import RetrievalConfig
+from rag_evaluator.dataset import descending, is_blank
+from rag_evaluator.metrics.row import IDS, KNOWN, UNKNOWN
+from rag_evaluator.prompts import ChunkInput, ChunkOutput, MatchInput, MatchOutput, OwnPrompt
+from rag_evaluator.ragas_library import MetricResult
+from rag_evaluator.verifiers import confidence
 
 LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,

@@ -5,14 +5,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rag_evaluator.config.languages import Language
+from rag_evaluator.config import Language
 from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.metrics.own.grounded import note_supports
-from rag_evaluator.metrics.scorer import Recorder
-from rag_evaluator.models.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
-from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
-from rag_evaluator.verifiers.evidence import BETWEEN
-from rag_evaluator.verifiers.source import VerifierSource
+from rag_evaluator.metrics.recorder import Recorder
+from rag_evaluator.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
+from rag_evaluator.verifiers import BETWEEN, VerifierSource, claims_of, not_counted, sentences_of
 
 
 class Verified(BaseMetric):

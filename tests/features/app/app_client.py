@@ -8,7 +8,7 @@ from typing import Any
 from starlette.testclient import TestClient
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.features.app import make_app
+from rag_evaluator.features.app.app import make_app
 
 TOKEN = "a-token-of-these-tests"
 HOST = "127.0.0.1"

@@ -3,7 +3,7 @@
 from itertools import count
 from typing import Any
 
-from rag_evaluator.features.app import ReviewRecord
+from rag_evaluator.features.app.store import ReviewRecord
 
 NUMBERS = count()
 

@@ -18,7 +18,7 @@ from rag_evaluator import (
     apply_reviews,
     load_dataset,
 )
-from rag_evaluator.features.app import ReviewRecord, ReviewStore
+from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 
 ROWS = [
     {"id": 1, "question": "=1+1?", "contexts": ["a", "b"], "answer": "two", "ground_truth": "2", "note": "@x"},

@@ -4,7 +4,7 @@ import pytest
 from app_client import client, write_run
 
 from rag_evaluator import ResultsError
-from rag_evaluator.features.app import Folders, NotThere, open_folders
+from rag_evaluator.features.app.state import Folders, NotThere, open_folders
 
 
 @pytest.fixture(scope="module")

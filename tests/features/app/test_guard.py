@@ -7,7 +7,7 @@ import pytest
 from app_client import HOST, ORIGIN, PORT, TOKEN, client, write_run
 from starlette.testclient import TestClient
 
-from rag_evaluator.features.app import HEADERS, is_name_of
+from rag_evaluator.features.app.answers import HEADERS, is_name_of
 
 PAGES = ["/", "/run/demo", "/api/rows/demo", "/api/row/demo/0", "/nothing"]
 PATHS = [*PAGES, "/assets/base.css"]

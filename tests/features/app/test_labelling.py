@@ -10,14 +10,8 @@ from labelled_runs import faithful_run, graded_run
 from made import review
 
 from rag_evaluator import certify, label_sheet
-from rag_evaluator.features.app import (
-    LabelItem,
-    ReviewStore,
-    choices,
-    given_labels,
-    items_of,
-    write_label_table,
-)
+from rag_evaluator.features.app.label import LabelItem, choices, given_labels, items_of, write_label_table
+from rag_evaluator.features.app.store import ReviewStore
 from rag_evaluator.results import Run
 from rag_evaluator.statistics import Scale
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.files import Stop, StopSignal
-from rag_evaluator.report import asset
+from rag_evaluator.report.pages import asset
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 

@@ -13,7 +13,7 @@ from labelled_runs import faithful_run, graded_run
 from starlette.testclient import TestClient
 
 from rag_evaluator import label_sheet
-from rag_evaluator.features.app import ReviewStore
+from rag_evaluator.features.app.store import ReviewStore
 
 Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}

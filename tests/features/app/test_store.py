@@ -13,7 +13,7 @@ import pytest
 from made import correction, review
 
 from rag_evaluator import ResultsError
-from rag_evaluator.features.app import ConflictError, ReviewError, ReviewStore
+from rag_evaluator.features.app.store import ConflictError, ReviewError, ReviewStore
 
 WRITER = """
 import sys

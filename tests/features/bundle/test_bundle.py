@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ConfigError, __version__
-from rag_evaluator.features.bundle import program_source
-from rag_evaluator.models import fingerprint
+from rag_evaluator.features.bundle.wheels import program_source
+from rag_evaluator.hub import fingerprint
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]

@@ -22,7 +22,10 @@ from rag_evaluator import (
     certify,
     label_sheet,
 )
-from rag_evaluator.features.certify import BINARY, DrawRecord, Label, Labelled, draw_path, figures_of, ratings_of
+from rag_evaluator.features.certify import DrawRecord
+from rag_evaluator.features.certify.figures import BINARY, Labelled, figures_of, ratings_of
+from rag_evaluator.features.certify.sheet import draw_path
+from rag_evaluator.features.certify.table import Label
 from rag_evaluator.statistics import Array, Scale
 
 HUMAN = [row["human"] for row in exact_rows()]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.features.certify import certify_conclusion
+from rag_evaluator.features.certify.conclusion import certify_conclusion
 
 JUDGED = {"judge": {"model": "/models/qwen"}}
 TOY = {"judge": {"model": "demo"}}

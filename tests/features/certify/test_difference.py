@@ -10,8 +10,9 @@ from folders import output_of
 from labelled_runs import ROWS, exact_rows, fill, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
-from rag_evaluator.comparison import adjusted, difference_of
-from rag_evaluator.results import KeptLabels, LabelDifference, conclude_labels
+from rag_evaluator.comparison.compare_runs import adjusted, difference_of
+from rag_evaluator.results import KeptLabels, LabelDifference
+from rag_evaluator.results.comparison_conclusion import conclude_labels
 from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
 
 Capture = pytest.CaptureFixture[str]

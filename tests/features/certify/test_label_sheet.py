@@ -12,7 +12,8 @@ from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run,
 from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import read_records
-from rag_evaluator.features.certify import ASKED_BY, NUMBERS, TEXTS, choices_of, draw_path, label_of
+from rag_evaluator.features.certify import choices_of, label_of
+from rag_evaluator.features.certify.sheet import ASKED_BY, NUMBERS, TEXTS, draw_path
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
 

@@ -12,11 +12,9 @@ from known_verifier import KnownVerifier
 from labelled_runs import shown
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet
-from rag_evaluator.features.certify import (
-    find_threshold,
-    pairs_of,
-    write_draw,
-)
+from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.features.certify.sheet import write_draw
+from rag_evaluator.features.certify.thresholds import find_threshold
 
 ROWS = 20
 

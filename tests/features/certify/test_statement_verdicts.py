@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from rag_evaluator.features.certify import Label, statement_figures
+from rag_evaluator.features.certify.certification import statement_figures
+from rag_evaluator.features.certify.table import Label
 
 
 def record(*verdicts: int, confidence: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:

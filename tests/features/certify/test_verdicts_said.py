@@ -9,7 +9,7 @@ from folders import output_of, run_command
 from labelled_runs import exact_rows, exact_run, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, gate
-from rag_evaluator.report import certified
+from rag_evaluator.report.facts import certified
 from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines, with_labels
 
 Capture = pytest.CaptureFixture[str]

@@ -27,7 +27,7 @@ from rag_evaluator import (
     load_dataset,
 )
 from rag_evaluator.config import EmbeddingsConfig, make_config
-from rag_evaluator.models import load_embeddings
+from rag_evaluator.embeddings import load_embeddings
 from rag_evaluator.results import Run, worst_rows
 from rag_evaluator.tasks import warned_once
 

@@ -7,7 +7,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.features.chains import output_row
+from rag_evaluator.features.chains.collecting import output_row
 
 QUESTION = "Where was Nolu Brak born?"
 ANSWER = "In Tesk."

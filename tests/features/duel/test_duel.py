@@ -16,8 +16,10 @@ from pydantic import BaseModel
 from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.features.duel import DECIDED, DuelInput, pairs_of
-from rag_evaluator.judge import Capabilities, Draw, Opinion, PromptText, load_pipeline, log_ratio, source_of
+from rag_evaluator.features.duel.judging import DECIDED, DuelInput, pairs_of
+from rag_evaluator.judge import Draw, Opinion, PromptText, source_of
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
+from rag_evaluator.judge.protocol import Capabilities, log_ratio
 from rag_evaluator.results import Run
 from rag_evaluator.run import Journal, read_finished
 from tests.loaded_prompts import load_prompts

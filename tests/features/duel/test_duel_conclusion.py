@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.features.duel import duel_conclusion
+from rag_evaluator.features.duel.conclusion import duel_conclusion
 
 TOY = {"judge": {"model": "demo"}}
 FAIR = {"pairs": 40, "first_won_twice": 0.1, "second_won_twice": 0.05}

@@ -9,7 +9,9 @@ import pytest
 from rag_evaluator import METRICS, load_dataset
 from rag_evaluator.config import find_language
 from rag_evaluator.dataset import Sample
-from rag_evaluator.features.probe import EVASIVE, PROBES, ChangedRow, good_side, holds, normalised, pairs_of, shared
+from rag_evaluator.features.probe.changes import good_side
+from rag_evaluator.features.probe.facts import EVASIVE, holds, normalised, shared
+from rag_evaluator.features.probe.figures import PROBES, ChangedRow, pairs_of
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
     "english": [

@@ -12,7 +12,9 @@ from known_verifier import KnownVerifier
 
 from rag_evaluator import load_dataset, probe
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe import control_of, normalised, pairs_of
+from rag_evaluator.features.probe.control import control_of
+from rag_evaluator.features.probe.facts import normalised
+from rag_evaluator.features.probe.figures import pairs_of
 from rag_evaluator.results import VERIFIED
 from rag_evaluator.run import Record
 from rag_evaluator.verifiers import EvidencePiece, Support

@@ -3,7 +3,7 @@
 import pytest
 
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe import Names, are_near, numbers
+from rag_evaluator.features.probe.facts import Names, are_near, numbers
 
 NUMBERS = [
     (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.probe import FLIPS, sign_flip_p_value
+from rag_evaluator.features.probe.verdicts import FLIPS, sign_flip_p_value
 from rag_evaluator.statistics import holm
 
 

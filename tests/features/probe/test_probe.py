@@ -24,7 +24,10 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe import PROBES, ProbeConfig, Word, normalised, pairs_of, report, units_of
+from rag_evaluator.features.probe.facts import normalised
+from rag_evaluator.features.probe.feature import ProbeConfig
+from rag_evaluator.features.probe.figures import PROBES, pairs_of, report, units_of
+from rag_evaluator.features.probe.verdicts import Word
 from rag_evaluator.run import Record
 
 Json = dict[str, Any]  # Any: JSON

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.features.probe import probe_conclusion
+from rag_evaluator.features.probe.conclusion import probe_conclusion
 
 SETTINGS = {"sample": 50, "pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
 

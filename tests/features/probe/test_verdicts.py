@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.probe import Pairs, Word, figures_of, judge_cells
+from rag_evaluator.features.probe.verdicts import Pairs, Word, figures_of, judge_cells
 from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
 
 NAN = float("nan")

@@ -10,8 +10,10 @@ from folders import output_of
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup import exit_code
-from rag_evaluator.judge import IN_FLIGHT, Memory, TransformersEngine
+from rag_evaluator.features.setup.check_command import exit_code
+from rag_evaluator.judge import Memory
+from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.judge.judge import IN_FLIGHT
 
 Json = dict[str, Any]  # Any: JSON
 Patch = pytest.MonkeyPatch
@@ -195,8 +197,8 @@ MEMORY = [
 def test_weights_that_do_not_fit_are_known_before_they_are_loaded(
     memory: Memory, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.features.setup.check.memory_of", lambda judge, offline: memory)
-    monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
+    monkeypatch.setattr("rag_evaluator.features.setup.checking.memory_of", lambda judge, offline: memory)
+    monkeypatch.setattr("rag_evaluator.features.setup.checking.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, model_folder("llama-bytelevel")))
     assert found(report, "memory").state == state
     assert ("row" in states(report)) == (state == "failed"), "nothing is loaded"
@@ -258,7 +260,7 @@ FAULTS: list[tuple[str, Json, str, str]] = [
 def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
     keys: Json, name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
+    monkeypatch.setattr("rag_evaluator.features.setup.checking.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, "demo", **keys))
     assert words in found(report, name).text
     warned = ("makes them", "English only", "not on Japanese: set judge.model")

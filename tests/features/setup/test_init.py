@@ -13,7 +13,7 @@ from folders import error_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup import propose
+from rag_evaluator.features.setup.starter import propose
 from tests.dataset.data_files import write_jsonl
 
 ROOT = Path(__file__).parents[3]

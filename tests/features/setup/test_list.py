@@ -8,7 +8,7 @@ from folders import output_of
 
 from rag_evaluator import METRICS
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.features.setup import LISTS
+from rag_evaluator.features.setup.init_command import LISTS
 
 NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 

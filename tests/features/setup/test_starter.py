@@ -21,7 +21,8 @@ from rag_evaluator import (
     load_config,
 )
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.features.setup import COLUMN_NAMES, Proposal, propose, recognised
+from rag_evaluator.features.setup.starter import Proposal, propose
+from rag_evaluator.features.setup.survey import COLUMN_NAMES, recognised
 from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
 from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl

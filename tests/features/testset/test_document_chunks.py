@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from rag_evaluator import DatasetError
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.testset import CHUNKS, Document, chunks_of, read_corpus, splitter_of, write_corpus
+from rag_evaluator.features.testset.corpus import CHUNKS, Document, chunks_of, read_corpus, splitter_of, write_corpus
 
 TOKENS = 40
 TEXT = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import DatasetError
-from rag_evaluator.features.testset import read_documents
+from rag_evaluator.features.testset.readers import read_documents
 from tests.features.testset.document_files import write_docx, write_pdf
 
 

@@ -48,7 +48,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         judge = Knowing(language).judge()
         folder = tmp_path / "results" / "run"
         monkeypatch.setattr("rag_evaluator.tasks.question.source_of", lambda given, *about: source_of(judge, *about))
-        monkeypatch.setattr("rag_evaluator.models.embeddings.load_embeddings", lambda *about: Letters())
+        monkeypatch.setattr("rag_evaluator.embeddings.load_embeddings", lambda *about: Letters())
         documents = str(write_documents(tmp_path / "documents", language))
         section = {"kinds": {"single_fact": 1}, "candidates": len(TOWNS), "size": len(TOWNS), **testset}
         config = {"metrics": ["faithfulness"], "language": language, "testset": {"documents": [documents], **section}}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rapidfuzz import fuzz
 
-from rag_evaluator.features.testset import duplicates_of
+from rag_evaluator.features.testset.selection import duplicates_of
 
 WORDS = "how long is the bridge of Arlen Tesk built by whom in which year was it opened".split()
 

@@ -7,7 +7,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator import ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import PromptEncoder
+from rag_evaluator.judge.encoding.chat import PromptEncoder
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, pipeline
 
 from rag_evaluator import Judge, JudgementError, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import Vocabulary
+from rag_evaluator.judge.encoding.sequence import Vocabulary
 
 SPM = ["<unk>", "<s>", "</s>"]
 SIGNS = list(string.printable.replace("\r", "").replace("\x0b", "").replace("\x0c", ""))

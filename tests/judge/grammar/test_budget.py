@@ -8,7 +8,8 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
-from rag_evaluator.judge import CLOSING, LONGEST_REASON, MIN_STRING, share_out, tighten
+from rag_evaluator.judge import LONGEST_REASON, share_out, tighten
+from rag_evaluator.judge.grammar.lark import CLOSING, MIN_STRING
 
 
 def nli(count: int) -> dict[str, object]:

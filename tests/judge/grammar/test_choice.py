@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_evaluator.judge import Ids, probabilities
+from rag_evaluator.judge.engine_judge import probabilities
+from rag_evaluator.judge.protocol import Ids
 
 CASES: dict[str, tuple[list[Ids], dict[Ids, dict[int, float]], list[float]]] = {  # options, a table of next tokens
     "different first tokens, in one pass": ([(1,), (2, 3)], {(9,): {1: 0.2, 2: 0.6}}, [0.25, 0.75]),

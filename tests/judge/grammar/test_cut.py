@@ -12,7 +12,10 @@ from ragas.metrics.collections.faithfulness.util import StatementGeneratorInput,
 from tiny_models import Tiny
 
 from rag_evaluator import BudgetError
-from rag_evaluator.judge import Reply, Request, Sequence, share_out, tighten, to_lark, validated
+from rag_evaluator.judge import share_out, tighten
+from rag_evaluator.judge.encoding.sequence import Sequence
+from rag_evaluator.judge.grammar.lark import to_lark
+from rag_evaluator.judge.protocol import Reply, Request, validated
 
 SOURCE = "The ferry leaves Orla at 7:40. It takes 35 minutes. Tickets are sold on board, a bicycle costs 4 crowns."
 ASKED = StatementGeneratorInput(question="q", answer=SOURCE)

@@ -15,7 +15,8 @@ from ragas.metrics.collections.answer_correctness.util import ClassificationWith
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from transformers import PreTrainedTokenizerFast
 
-from rag_evaluator.judge import REASONS, tighten, to_lark, to_lark_after
+from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.lark import REASONS, to_lark, to_lark_after
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import english_pack
 

@@ -9,9 +9,10 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
-from rag_evaluator.features.duel import DuelOutput
-from rag_evaluator.features.testset import AgreeOutput, KnownOutput, MadeOutput
-from rag_evaluator.judge import CUT_LISTS, RULES, SCALES, tighten
+from rag_evaluator.features.duel.judging import DuelOutput
+from rag_evaluator.features.testset.checker import AgreeOutput, KnownOutput, MadeOutput
+from rag_evaluator.judge import RULES, tighten
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, SCALES
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import (
     AnswerableOutput,

@@ -17,18 +17,10 @@ from rag_evaluator import Judge, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, find_language
 from rag_evaluator.judge import source_of
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import (
-    AdaptedPacks,
-    PackSet,
-    Segment,
-    adapt_packs,
-    check_packs,
-    divided,
-    english_pack,
-    joined,
-    pack_path,
-    read_pack,
-)
+from rag_evaluator.prompts import PackSet, adapt_packs, check_packs, english_pack, pack_path
+from rag_evaluator.prompts.adapt import AdaptedPacks
+from rag_evaluator.prompts.pack import read_pack
+from rag_evaluator.prompts.translate import Segment, divided, joined
 from tests.loaded_prompts import load_prompts, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))

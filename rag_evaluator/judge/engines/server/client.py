@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
-from rag_evaluator.config.offline import is_here
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import from_json
 
-from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import DEMO, JudgeConfig
+from rag_evaluator.config import DEMO, JudgeConfig, hub
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
+from rag_evaluator.hub import find_model
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
+from rag_evaluator.judge.engines.event_loop import SingleFlight, run
 from rag_evaluator.judge.engines.server.chat import NO_ANSWER, ONLY_THOUGHT, ChatAnswer, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
@@ -42,8 +43,6 @@ from rag_evaluator.judge.protocol import (
     seed_of,
     validated,
 )
-from rag_evaluator.models.event_loop import SingleFlight, run
-from rag_evaluator.models.hub import find_model
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto

@@ -11,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_map
 
-from rag_evaluator.config.sections import USUAL_BATCH
+from rag_evaluator.config import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
 from rag_evaluator.judge.protocol import Reply

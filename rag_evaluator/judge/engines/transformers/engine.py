@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.hub import has_adapter, usable_cores
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_tokenizer, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
+from rag_evaluator.judge.engines.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
@@ -20,8 +22,6 @@ from rag_evaluator.judge.engines.transformers.loading import check_direction, dt
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Ids, Reply, Request
-from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
-from rag_evaluator.models.hub import has_adapter, usable_cores
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

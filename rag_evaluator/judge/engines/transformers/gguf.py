@@ -13,7 +13,7 @@ import numpy as np
 from packaging.version import Version
 
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.gguf import GgufHeader, check_weights, read_header
+from rag_evaluator.files import GgufHeader, check_weights, read_header
 from rag_evaluator.judge.encoding.chat import PLACE
 
 if TYPE_CHECKING:

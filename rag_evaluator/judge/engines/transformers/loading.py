@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, hub
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.files.weights import saved_tensors
+from rag_evaluator.files import ACTIVITY, GgufHeader, gguf_of, read_header, saved_tensors
+from rag_evaluator.hub import find_model, in_one_line, load_failure, read_settings
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
-from rag_evaluator.models.hub import find_model, in_one_line, load_failure, read_settings
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Vocabulary, new_sequence
 from rag_evaluator.judge.engines.transformers.attention import (
     Layer,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import GenerationConfig
 
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded, Vocabulary, new_sequence
 from rag_evaluator.judge.engines.transformers.decoder import (
     ActiveSequence,

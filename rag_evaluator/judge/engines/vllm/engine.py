@@ -14,20 +14,18 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, hub
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY, short_digest
+from rag_evaluator.hub import find_model, fingerprint
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
 from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
+from rag_evaluator.judge.engines.event_loop import MODELS
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files
 from rag_evaluator.judge.engines.vllm.loading import check_arguments, load_llm, version
 from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
-from rag_evaluator.models.event_loop import MODELS
-from rag_evaluator.models.hub import find_model, fingerprint
 
 IN_FLIGHT = 256  # vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default

@@ -5,8 +5,7 @@ import os
 from importlib import metadata
 from typing import Any
 
-from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import NO_NETWORK, NO_TELEMETRY, JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.judge.engines.folders import AdapterFolder
 

@@ -7,7 +7,7 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import CheckReport, check
-from rag_evaluator.features.setup import exit_code
+from rag_evaluator.features.setup.check_command import exit_code
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ROWS = [{"user_input": "Where was Nolu Brak born?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from fake_server import shortest
 
-from rag_evaluator.judge import faults, plain, settle, tighten
+from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.schema import faults, plain, settle
 from tools.requests48 import questions
 
 

@@ -29,7 +29,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, is_here
-from rag_evaluator.judge import Address, Shares
+from rag_evaluator.judge import Shares
+from rag_evaluator.judge.engines.server.client import Address
 
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
 OTHERS = sorted(address for address in ADDRESSES if not is_here(address))

@@ -16,8 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import LazyJudge, find_judge, load_pipeline
-from rag_evaluator.models import fingerprint
+from rag_evaluator.hub import fingerprint
+from rag_evaluator.judge import LazyJudge, find_judge
+from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}

@@ -13,7 +13,7 @@ from tiny_models import Tiny, plain_of
 from rag_evaluator import Judge
 from rag_evaluator.config import SortConfig
 from rag_evaluator.judge import CachedJudge
-from rag_evaluator.tasks import Sorter
+from rag_evaluator.tasks.sort import Sorter
 from tests.loaded_prompts import load_prompts
 
 RNG = random.Random(5)

@@ -8,8 +8,8 @@ from pydantic import BaseModel
 from tiny_models import Tiny
 
 from rag_evaluator import Judge
-from rag_evaluator.judge import Draft
-from rag_evaluator.models import on_model_thread
+from rag_evaluator.judge import on_model_thread
+from rag_evaluator.judge.engines.transformers.drafts import Draft
 
 
 class Claims(BaseModel):

@@ -18,9 +18,12 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
-from rag_evaluator.config import JudgeConfig, choose_engine, load_config
+from rag_evaluator.config import JudgeConfig, load_config
+from rag_evaluator.config.engine_choice import choose_engine
 from rag_evaluator.files import gguf_of, read_header
-from rag_evaluator.judge import LazyJudge, VllmEngine, check_gguf
+from rag_evaluator.judge import LazyJudge
+from rag_evaluator.judge.engines.transformers.gguf import check_gguf
+from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from rag_evaluator.judge import reorder_weights
+from rag_evaluator.judge.engines.transformers.linear import reorder_weights
 
 SHAPE = {"vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
 IDS = torch.arange(66).view(2, 33)

@@ -10,9 +10,10 @@ import pytest
 import torch
 from transformers import AttentionInterface
 
-from rag_evaluator.judge import NotPackableError, PackedModel, TailCache
 from rag_evaluator.judge.engines.transformers import attention, decoder
 from rag_evaluator.judge.engines.transformers import packed as packed_module
+from rag_evaluator.judge.engines.transformers.attention import NotPackableError, TailCache
+from rag_evaluator.judge.engines.transformers.packed import PackedModel
 from tools.architecture_settings import WINDOW
 from tools.architectures import ARCHITECTURES
 from tools.random_models import random_model

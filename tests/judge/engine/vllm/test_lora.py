@@ -15,7 +15,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import ConfigError, Judge, ModelError
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.judge import AdapterFolder, VllmEngine, rank_of
+from rag_evaluator.judge.engines.folders import AdapterFolder
+from rag_evaluator.judge.engines.vllm.engine import VllmEngine
+from rag_evaluator.judge.engines.vllm.loading import rank_of
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 SHAPE = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}

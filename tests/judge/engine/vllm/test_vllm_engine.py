@@ -20,7 +20,8 @@ import pytest
 from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import Engine, Reply, find_engine
+from rag_evaluator.judge.engines.protocol import Engine, find_engine
+from rag_evaluator.judge.protocol import Reply
 from tools.requests48 import requests
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None

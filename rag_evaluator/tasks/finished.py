@@ -5,11 +5,8 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results.manifest import SCORES, changed
-from rag_evaluator.results.rows import DETAILS
-from rag_evaluator.results.run import Run
-from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
-from rag_evaluator.run.status import differing_files, read_finished
+from rag_evaluator.results import DETAILS, SCORES, Run, changed
+from rag_evaluator.run import MAIN_TASK, Journal, differing_files, journals_in, read_finished
 
 SUMMARY = "summary.json"
 READ = {"manifest.json", SUMMARY, SCORES, DETAILS}  # by whoever reads scores

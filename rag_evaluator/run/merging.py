@@ -2,11 +2,10 @@
 
 from contextlib import suppress
 
-from rag_evaluator.files.atomic import writing
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY, writing
 from rag_evaluator.run.journal import TMP, Journal
+from rag_evaluator.run.stage import Stage, Table
 from rag_evaluator.run.status import Finished, describe_files, is_complete, note_finished
-from rag_evaluator.run.table import Stage, Table
 from rag_evaluator.run.workers import now
 
 LONGEST_SECONDS = 600.0  # a worker of another machine that writes results for so long is taken for dead

@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
-from rag_evaluator.files.atomic import writing
-from rag_evaluator.files.jsonl import SYNC_SECONDS
-from rag_evaluator.files.progress import ACTIVITY, Progress, silent
-from rag_evaluator.files.signals import Stop, StopSignal
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.results.manifest import refuse_foreign
+from rag_evaluator.files import ACTIVITY, SYNC_SECONDS, Progress, Stop, StopSignal, silent, writing
+from rag_evaluator.judge import run
+from rag_evaluator.results import refuse_foreign
 from rag_evaluator.run.journal import Key
-from rag_evaluator.run.merge import merge_once
+from rag_evaluator.run.merging import merge_once
+from rag_evaluator.run.plan import Cell, Place, Record
+from rag_evaluator.run.stage import MadeInMemory, Stage, Table, Work
 from rag_evaluator.run.status import is_complete
-from rag_evaluator.run.table import MadeInMemory, Stage, Table, Work
-from rag_evaluator.run.task import Cell, Place, Record
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
 

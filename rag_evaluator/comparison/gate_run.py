@@ -15,31 +15,41 @@ from numpy.typing import NDArray
 from rag_evaluator.comparison.gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.results.aligned import (
+from rag_evaluator.files import ACTIVITY, write_whole
+from rag_evaluator.metrics import canonical_name
+from rag_evaluator.results import (
+    APPLICABLE,
+    PROGRAM,
     Aligned,
+    ScoredRows,
     align,
     caveats,
     common_metrics,
+    counted,
+    doubts_of,
+    judged_by,
     keys_of,
+    next_command,
     other_questions,
     partial_run,
+    remedy,
+    repeated_rows,
     require_column,
+    useful_metrics,
+    why_of,
 )
-from rag_evaluator.results.certificate import doubts_of, useful_metrics
-from rag_evaluator.results.conclusion import judged_by, next_command, why_of
-from rag_evaluator.results.flags import remedy
-from rag_evaluator.results.manifest import PROGRAM
-from rag_evaluator.results.overview import counted
-from rag_evaluator.results.rows import APPLICABLE
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.tally import repeated_rows
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
-from rag_evaluator.statistics.paired import Floats, Paired, compare_scores
-from rag_evaluator.statistics.rules import MEAN, Rule, parse_rule
+from rag_evaluator.statistics import (
+    MEAN,
+    Floats,
+    Paired,
+    Rule,
+    Scale,
+    compare_scores,
+    difference_interval,
+    mean_interval,
+    parse_rule,
+    tie_warning,
+)
 
 LEVEL = 0.95
 MOST = 0.5  # share of keys with other questions from which on the rows are not the same

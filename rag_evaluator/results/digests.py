@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset import as_key
 from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.results.manifest import parts_of
 

@@ -10,28 +10,20 @@ from typing import Any
 
 from rich.filesize import decimal
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO
-from rag_evaluator.dataset.checked import CheckedRows
+from rag_evaluator.config import DEMO, Config, find_language
+from rag_evaluator.dataset import CheckedRows
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
 from rag_evaluator.features.setup.checks import CheckReport, Shown, State
 from rag_evaluator.features.setup.versions import look_at_versions
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.prompts import prompts_asked
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.prompts.loading import PACKAGED, PackSet
-from rag_evaluator.prompts.pack import ENGLISH
-from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, KnownRecords, place_of, read_manifest
-from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
-from rag_evaluator.verifiers.reranker import reranker_of
-from rag_evaluator.verifiers.verifier import Verifier
+from rag_evaluator.files import ACTIVITY
+from rag_evaluator.judge import Memory, memory_of, run
+from rag_evaluator.metrics import Metric, prompts_asked
+from rag_evaluator.prompts import ENGLISH, PACKAGED, PackSet
+from rag_evaluator.results import refuse_foreign, toy_sentence
+from rag_evaluator.run import Journal, KnownRecords, place_of, read_manifest, refuse_changes, refuse_fewer_rows
+from rag_evaluator.verifiers import Verifier, reranker_of
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
 TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values

@@ -8,15 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.checked import check_questions, optional_texts
-from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset import accepted_names, check_questions, open_dataset, optional_texts
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
-from rag_evaluator.files.atomic import write_lines
-from rag_evaluator.files.jsonl import Appender, json_line
-from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
-from rag_evaluator.models.event_loop import run
-from rag_evaluator.tasks.question import shown
+from rag_evaluator.files import ACTIVITY, Appender, Progress, automatic, json_line, write_lines
+from rag_evaluator.judge import run
+from rag_evaluator.tasks import shown
 
 # Any in this module: chains and their results are of any library.
 

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.dataset import RowChoice
 from rag_evaluator.errors import FRESH, UPDATE, ResultsError
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files import short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too

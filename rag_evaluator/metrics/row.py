@@ -7,16 +7,14 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluator.config.languages import LANGUAGES, Language
-from rag_evaluator.config.sections import RerankerConfig, RetrievalConfig, Section, VerifierConfig
+from rag_evaluator.config import LANGUAGES, Language, RerankerConfig, RetrievalConfig, Section, VerifierConfig
 from rag_evaluator.metrics.options import SupportOptions, scale_of_support
-from rag_evaluator.prompts.pack import CustomQuestion
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.prompts import CustomQuestion
+from rag_evaluator.statistics import Scale
 
 if TYPE_CHECKING:
-    from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
-    from rag_evaluator.verifiers.reranker import AsyncReranker
-    from rag_evaluator.verifiers.source import VerifierSource
+    from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
+    from rag_evaluator.verifiers import AsyncReranker, VerifierSource
 
 Stage = Literal["retrieval", "generation"]
 
@@ -151,7 +149,7 @@ def _module(name: str) -> ModuleType:
     """A module of ours; without a name, ragas' metrics."""
     if name:
         return import_module(name)
-    from rag_evaluator.models.ragas_library import collections
+    from rag_evaluator.ragas_library import collections
 
     return collections
 

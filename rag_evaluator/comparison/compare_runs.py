@@ -12,43 +12,53 @@ import numpy as np
 
 from rag_evaluator.comparison.changed import changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
-from rag_evaluator.dataset.values import READ
+from rag_evaluator.dataset import READ
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.atomic import check_replaceable
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.results.aligned import (
+from rag_evaluator.files import ACTIVITY, check_replaceable
+from rag_evaluator.metrics import METRICS, canonical_name
+from rag_evaluator.results import (
     Aligned,
+    ComparedMetric,
+    Comparison,
+    KeptLabels,
+    LabelDifference,
+    ScoredRows,
     align,
     caveats,
     common_metrics,
+    conclude_comparison,
+    decisions_of,
+    doubts_of,
     groups_of,
+    kept_labels,
     keys_of,
     paired,
+    repeated_rows,
     row_match,
+    unit_of,
+    word,
 )
-from rag_evaluator.results.certificate import KeptLabels, doubts_of, kept_labels
-from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
-from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import unit_of
-from rag_evaluator.results.tally import repeated_rows
-from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
-from rag_evaluator.statistics.intervals import tie_warning
-from rag_evaluator.statistics.paired import (
+from rag_evaluator.run import note_rewritten
+from rag_evaluator.statistics import (
     ALPHA,
     EFFECT,
     MOST_ROWS,
     POWER,
+    TIE,
+    Array,
+    Estimate,
+    LabelMean,
     MetricComparison,
     Paired,
+    Scale,
     compare_scores,
     holm,
+    interval_p_value,
+    label_difference,
+    tie_warning,
+    with_clusters,
 )
-from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters
-from rag_evaluator.tasks.manifest import REPORT
-from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.tasks import REPORT, open_run
 
 LEVEL = 0.95
 
@@ -316,7 +326,7 @@ def write_report(
     Raises `RagEvaluatorError` for results that are not there, not finished or have no row in common, before it is
     written.
     """
-    from rag_evaluator.report import document
+    from rag_evaluator.report import MARK, write_document
 
     if not runs:
         raise ConfigError("report: expected a results folder, received none.")
@@ -326,8 +336,8 @@ def write_report(
     default = folders[0] / REPORT
     path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
     if path != default or len(folders) > 1:
-        check_replaceable(path, document.MARK, force, folders)
-    document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)
+        check_replaceable(path, MARK, force, folders)
+    write_document(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)
     if path == default and len(folders) == 1:
         note_rewritten(folders[0], [REPORT])
     return path

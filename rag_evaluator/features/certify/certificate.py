@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.comparison.saved_scores import scales_for
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.comparison import scales_for
+from rag_evaluator.config import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
@@ -24,28 +24,31 @@ from rag_evaluator.features.certify.sheet import (
 )
 from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
-from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.results.aligned import match
-from rag_evaluator.results.certificate import (
+from rag_evaluator.files import ACTIVITY, check_replaceable, write_json, write_whole
+from rag_evaluator.metrics import SUPPORT
+from rag_evaluator.results import (
     CERTIFICATE,
+    FLAGGED,
     FORMAT,
     MARK,
+    PROGRAM,
+    THRESHOLDS,
+    Conclusion,
+    Run,
+    flagged_share,
+    is_judged,
+    judged_config,
     kept_labels,
+    many_flagged,
+    match,
+    parts_of,
     sealed,
     with_labels,
     write_labels,
 )
-from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
-from rag_evaluator.results.flags import FLAGGED, flagged_share, many_flagged
-from rag_evaluator.results.manifest import PROGRAM, parts_of
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.verified import THRESHOLDS
-from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.tasks.manifest import refresh_report
-from rag_evaluator.tasks.open_run import open_run
+from rag_evaluator.run import note_rewritten
+from rag_evaluator.statistics import Scale
+from rag_evaluator.tasks import open_run, refresh_report
 
 LEVEL = 0.95
 

@@ -9,28 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from rag_evaluator.config.offline import hub, refuse_service
-from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
+from rag_evaluator.config import DEMO, EmbeddingsConfig, hub, model_path, refuse_service
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
-from rag_evaluator.models.hub import (
-    UNNAMED,
-    arguments_part,
-    find_model,
-    fingerprint,
-    identity_of,
-    load_failure,
-    name_of,
-)
-from rag_evaluator.models.ragas_library import BaseRagasEmbedding
+from rag_evaluator.files import ACTIVITY, loading_libraries, short_digest
+from rag_evaluator.hub import UNNAMED, arguments_part, find_model, fingerprint, identity_of, load_failure, name_of
+from rag_evaluator.judge import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
+from rag_evaluator.ragas_library import BaseRagasEmbedding
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
+
+from rag_evaluator.hub import unwrapped
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
@@ -121,12 +111,6 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
         raise ModelError(f"embeddings.model: {source} cannot be loaded: {load_failure(error)}") from error
     return model
-
-
-def unwrapped(model: Any) -> Any:
-    """LangChain's model in the wrapper that ragas had for it; all else as it is. Any: whatever the user gave."""
-    inner = getattr(model, "embeddings", None)
-    return inner if hasattr(inner, "embed_documents") else getattr(model, "langchain_llm", model)
 
 
 def as_embeddings(embeddings: Any) -> BaseRagasEmbedding:

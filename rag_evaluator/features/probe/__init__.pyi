@@ -1,0 +1,2 @@
+from .stage import ProbeReport as ProbeReport
+from .stage import probe as probe

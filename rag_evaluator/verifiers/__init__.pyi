@@ -1,0 +1,17 @@
+from .batches import DECIMALS as DECIMALS
+from .batches import confidence as confidence
+from .counted import claims_of as claims_of
+from .counted import not_counted as not_counted
+from .counted import sentences_of as sentences_of
+from .evidence import BETWEEN as BETWEEN
+from .evidence import Evidence as Evidence
+from .evidence import EvidencePiece as EvidencePiece
+from .evidence import Limit as Limit
+from .loading import model_folder as model_folder
+from .reranker import AsyncReranker as AsyncReranker
+from .reranker import reranker_of as reranker_of
+from .source import VerifierSource as VerifierSource
+from .verifier import LEAST as LEAST
+from .verifier import UNLIMITED as UNLIMITED
+from .verifier import Support as Support
+from .verifier import Verifier as Verifier

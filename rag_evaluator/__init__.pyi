@@ -20,17 +20,13 @@ from .errors import (
 )
 from .evaluator import RAGEvaluator
 from .features.app import Applied, apply_reviews
-from .features.certify import Certification, label_sheet
-from .features.certify import certificate as certify
-from .features.chains import EvaluatorChain, Scores, evaluate
-from .features.chains import collecting as collect
+from .features.certify import Certification, certify, label_sheet
+from .features.chains import EvaluatorChain, Scores, collect, evaluate
 from .features.probe import ProbeReport, probe
-from .features.setup import Check, CheckReport
-from .features.setup import checking as check
+from .features.setup import Check, CheckReport, check
 from .ground_truth import generate
 from .judge import Judge, ScriptedJudge
-from .metrics import METRICS, CustomMetric
-from .metrics import row as metric
+from .metrics import METRICS, CustomMetric, metric
 from .results import Results, read_questions
 from .sort import sort
 from .verifiers import Verifier

@@ -69,7 +69,7 @@ def write_document(folders: list[Path], out: Path, comparison: Any = None) -> No
     out.write_text("", encoding="utf-8")
 
 
-rag_evaluator.report.document.write_document = write_document  # type: ignore[assignment]
+rag_evaluator.report.write_document = write_document  # type: ignore[assignment]
 
 
 def start(arguments: list[str], environment: dict[str, str], code: str) -> int:

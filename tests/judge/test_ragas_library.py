@@ -23,7 +23,7 @@ def run(code: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_door_puts_an_empty_class_in_the_place_of_the_one_that_was_removed() -> None:
     ended = run(
-        "from rag_evaluator.models.ragas_library import collections\n"
+        "from rag_evaluator.ragas_library import collections\n"
         "from langchain_community.chat_models.vertexai import ChatVertexAI\n"
         "print(collections.Faithfulness.__name__, ChatVertexAI.__mro__[1:])"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator.hub import fingerprint
-from rag_evaluator.hub import lookup as hub
+from rag_evaluator.hub import fingerprints as hub
 
 MIB = 1 << 20
 LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch

@@ -32,7 +32,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(metric)
         return await score(self, sample, metric, repeat)
 
-    monkeypatch.setattr("rag_evaluator.metrics.recorder.Scorer.score", noted)
+    monkeypatch.setattr("rag_evaluator.scorer.Scorer.score", noted)
     return made
 
 
@@ -87,7 +87,7 @@ def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
     config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
-        broken.setattr("rag_evaluator.report.document.write_document", fails(error))
+        broken.setattr("rag_evaluator.report.write_document", fails(error))
         run_command(config)
     assert str(error) in caplog.text
     assert f"To try again: rag-evaluator report {report_of(config).parent}" in caplog.text

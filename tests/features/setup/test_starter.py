@@ -302,7 +302,7 @@ def test_a_judge_is_written_with_its_whole_folder_and_the_dtype_in_which_this_cp
     tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], dtype: str
 ) -> None:
     measured = dict(zip(("float32", "bfloat16"), seconds, strict=False))
-    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.linear.seconds_by_dtype", lambda: measured)
+    monkeypatch.setattr("rag_evaluator.judge.seconds_by_dtype", lambda: measured)
     folder = model_folder("llama-bytelevel")
     monkeypatch.chdir(folder.parent)
     path = write(tmp_path / "rows.jsonl", [ENGLISH])

@@ -1,20 +1,15 @@
-"""`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
+"""`RAGEvaluator`: a configuration and rows in, results out."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config import Config, as_config, find_language, load_config
+from rag_evaluator.config import Config, as_config, load_config
 from rag_evaluator.dataset import CheckedRows, checked_rows
-from rag_evaluator.embeddings import EmbeddingsSource
 from rag_evaluator.files import ACTIVITY, CHECKING, Progress, Stop, automatic, silent
-from rag_evaluator.hub import is_unnamed
-from rag_evaluator.judge import LLM, source_of
+from rag_evaluator.judge import LLM, LazyJudge
 from rag_evaluator.metrics import (
     Metric,
-    Recorder,
-    about_metrics,
     as_list,
     check_chosen,
     checked_times,
@@ -25,26 +20,12 @@ from rag_evaluator.metrics import (
     with_metrics,
     with_repeats,
 )
-from rag_evaluator.metrics import signatures as signatures_of
+from rag_evaluator.models import Models
 from rag_evaluator.prompts import Prompts
 from rag_evaluator.ragas_library import BaseRagasEmbedding
 from rag_evaluator.results import Results
-from rag_evaluator.run import (
-    ALONE,
-    MAIN_STAGE,
-    MAIN_TASK,
-    MadeInMemory,
-    Plan,
-    Start,
-    Table,
-    Worker,
-    auto_chunk_size,
-    make_all,
-    run_stage,
-)
-from rag_evaluator.scorer import Scorer
-from rag_evaluator.tasks import Evaluation, describe, results_of, shown, warn_of_language, warn_of_toy, warned_once
-from rag_evaluator.verifiers import AsyncReranker, VerifierSource, reranker_of
+from rag_evaluator.run import ALONE, Start, Table, Worker, make_all, run_stage
+from rag_evaluator.tasks import Evaluation, evaluation_of, results_of, shown, warn_of_rows
 
 
 class RAGEvaluator:
@@ -85,16 +66,9 @@ class RAGEvaluator:
             embeddings = model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
-        self.judge = source_of(judge, config.judge, config.offline)
-        self._embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
-        self._verifier = VerifierSource(verifier, config.verifier, config.language)
-        sections = {
-            "judge": self.judge.config,
-            "embeddings": self._embeddings.config,
-            "verifier": self._verifier.config,
-        }
-        self.config = config.model_copy(update=sections)
-        is_other = self._verifier.config != config.verifier  # metrics depend on it
+        self.models = Models(config, judge, embeddings, verifier)
+        self.config = self.models.config
+        is_other = self.config.verifier != config.verifier  # metrics depend on it
         self.metrics = chosen_metrics(self.config) if chosen is None or is_other else chosen
         check_chosen(self.config, self.metrics)
         self.prompts: Prompts = {}
@@ -103,6 +77,11 @@ class RAGEvaluator:
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
         """An evaluator from a YAML file. Raises `ConfigError`."""
         return cls(load_config(path, overrides))
+
+    @property
+    def judge(self) -> LazyJudge:
+        """The judge, which is loaded when it is first needed."""
+        return self.models.judge
 
     @property
     def llm(self) -> LLM:
@@ -120,7 +99,7 @@ class RAGEvaluator:
         It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.
         Raises `ModelError`.
         """
-        return self._embeddings.load()
+        return self.models.embeddings.load()
 
     def set_prompts(self) -> None:
         """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
@@ -150,12 +129,10 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         with shown(progress, "scores") as at:
-            stage = self._checked(data)
+            stage = self.stage(data)
             if folder is None:
-                table: Table | MadeInMemory = make_all(stage, at)
-            else:
-                table = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
-            return results_of(table, stage)
+                return results_of(make_all(stage, at), stage)
+            return results_of(run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start), stage)
 
     def run(
         self,
@@ -177,96 +154,38 @@ class RAGEvaluator:
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
         """
-        stage = self._checked(data)
-        return run_stage(stage, folder, worker, progress, stop, start)
-
-    def _checked(self, data: Any) -> Evaluation:
-        """What is to be done, with warnings about the rows."""
-        stage = self.stage(data)
-        for doubt in stage.units.doubts:
-            warned_once(doubt)
-        if any(metric.judge for metric in self.metrics.values()):
-            warn_of_toy(self.judge, self.config.language)
-        if any(metric.judge or metric.verifier == "model" for metric in self.metrics.values()):
-            warn_of_language(stage.units, self.config)
-        return stage
+        return run_stage(self.stage(data), folder, worker, progress, stop, start)
 
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
-        """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
+        """What is to be done, checked as far as that needs no model, with warnings. Raises `RagEvaluatorError`."""
         rows = self.rows(data)
-        signatures = self.signatures_once()
-        times = self._times()
-        size = self.config.chunk_size
-        columns = dict(self.config.columns)
-        repeats = max(times.values())
-        plan = Plan(
-            task=MAIN_TASK,
-            stage=MAIN_STAGE,
-            units=len(rows),
-            unit_noun="rows",
-            column_noun="metrics",
-            cell_noun="scores",
-            data=rows.digest,
-            options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
-            columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
-            chunk_size=auto_chunk_size(len(rows)) if size == "auto" else size,
-            repeats=repeats,
-            once=[name for name, number in times.items() if number < repeats],
-            part=rows.part,
-        )
-        about = describe(
-            rows.named_in(self.config),
-            with_repeats(signatures, times),
-            self.prompts,
-            plan.units,
-            about_metrics(self.metrics, self.config.thresholds),
-            plan.part,
-        )
-        return Evaluation(rows, self.metrics, plan, about, self.config.report, self.scorer)
+        self._find_prompts()
+        stage = evaluation_of(rows, self.metrics, self.models, self.prompts)
+        warn_of_rows(rows, self.metrics, self.models)
+        return stage
 
     def check(self, data: Any = None) -> None:
-        """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
+        """Check everything that needs no loaded model. Raises `RagEvaluatorError`."""
         self.rows(data)
         self.signatures()
-        self._times()
+        checked_times(self.metrics, self.judge, self.config)
 
     def signatures(self) -> dict[str, str]:
-        """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
+        """Return for each metric what its numbers depend on. Finds the models, loads none but to make prompts."""
         return with_repeats(self.signatures_once(), times_of(self.metrics, self.config.repeats))
 
     def signatures_once(self) -> dict[str, str]:
-        """The same of a single repeat."""
+        """Return the same of a single repeat."""
+        self._find_prompts()
+        return self.models.signatures(self.metrics, self.prompts)
+
+    def _find_prompts(self) -> None:
         if not self.prompts:
             self.set_prompts()
-        models = (self.judge, self._embeddings, self._verifier)
-        return signatures_of(self.metrics, self.config.language, self.prompts, *models)
-
-    def _times(self) -> dict[str, int]:
-        """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
-        return checked_times(self.metrics, self.judge, self.config)
 
     def rows(self, data: Any = None) -> CheckedRows:
         """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
         if isinstance(data, CheckedRows):
             return data
         return checked_rows(self.config.dataset if data is None else data, self.config, self.metrics, are_scored=True)
-
-    def scorer(self) -> Scorer:
-        """What scores rows: the metrics with their models, which are loaded, and prompts. Raises `ModelError`."""
-        rows = self.metrics.values()
-        language = find_language(self.config.language)
-        judge = self.judge.load() if any(row.judge for row in rows) else None
-        embeddings = self._embeddings.load() if any(row.embeddings for row in rows) else None
-        verifier = self._verifier.load() if any(row.verifier == "model" for row in rows) else None
-        reranker = next((AsyncReranker(reranker_of(row.reranker)) for row in rows if row.reranker), None)
-        greedy = judge is not None and bool(judge.capabilities.greedy)
-        llm = Recorder(judge, {})
-        metrics = {
-            name: row.create(llm, embeddings, language, greedy, verifier, reranker)
-            for name, row in self.metrics.items()
-        }
-        for (name, attribute), prompt in self.prompts.items():
-            setattr(metrics[name], attribute, prompt)
-        self._times()  # now the judge's capabilities are known
-        return Scorer(metrics, self.metrics, judge, embeddings)

@@ -1,12 +1,8 @@
-from .chosen import check_chosen as check_chosen
-from .chosen import check_reported as check_reported
-from .chosen import checked_times as checked_times
+from .checks import check_chosen as check_chosen
+from .checks import check_reported as check_reported
 from .chosen import chosen_metrics as chosen_metrics
 from .chosen import for_metrics as for_metrics
 from .chosen import option_names as option_names
-from .chosen import signatures as signatures
-from .chosen import times_of as times_of
-from .chosen import with_repeats as with_repeats
 from .definitions import own_metrics as own_metrics
 from .given_metrics import CustomMetric as CustomMetric
 from .given_metrics import NamedMetric as NamedMetric
@@ -26,6 +22,10 @@ from .recorder import Recorder as Recorder
 from .row import RETRIEVAL as RETRIEVAL
 from .row import SUPPORT as SUPPORT
 from .row import Metric as Metric
+from .signatures import checked_times as checked_times
+from .signatures import signatures_of as signatures_of
+from .signatures import times_of as times_of
+from .signatures import with_repeats as with_repeats
 from .table import METRICS as METRICS
 from .table import about_metrics as about_metrics
 from .table import canonical_name as canonical_name

@@ -1,4 +1,5 @@
 from .evaluation import Evaluation as Evaluation
+from .evaluation import evaluation_of as evaluation_of
 from .evaluation import results_of as results_of
 from .evaluation import scoring as scoring
 from .evaluation import to_record as to_record
@@ -24,7 +25,7 @@ from .question import samples_of as samples_of
 from .question import settings_of as settings_of
 from .question import shown as shown
 from .question import units_of as units_of
-from .question import warn_of_language as warn_of_language
+from .question import warn_of_rows as warn_of_rows
 from .question import warn_of_toy as warn_of_toy
 from .question import warned_once as warned_once
 from .question_conclusions import generate_conclusion as generate_conclusion

@@ -4,18 +4,35 @@ import json
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
-from rag_evaluator.metrics import Metric, about_metrics, check_reported, chosen_metrics
+from rag_evaluator.files import ACTIVITY, CHECKING
+from rag_evaluator.hub import is_unnamed
+from rag_evaluator.metrics import Metric, about_metrics, check_reported, checked_times, chosen_metrics, with_repeats
 from rag_evaluator.results import APPLICABLE, DROPPED, FILES, Heading, Results, Row, Run, Score, write_table
-from rag_evaluator.run import Answers, Journal, MadeInMemory, Plan, Record, Stage, Table, Work
-from rag_evaluator.tasks.manifest import REPORT, write_own_report
+from rag_evaluator.run import (
+    MAIN_STAGE,
+    MAIN_TASK,
+    Answers,
+    Journal,
+    MadeInMemory,
+    Plan,
+    Record,
+    Stage,
+    Table,
+    Work,
+    auto_chunk_size,
+)
+from rag_evaluator.tasks.manifest import REPORT, describe, write_own_report
 
 if TYPE_CHECKING:
+    from rag_evaluator.models import Models
+    from rag_evaluator.prompts import Prompts
     from rag_evaluator.scorer import Scorer
 
 
@@ -78,6 +95,40 @@ class Evaluation(Stage):
         write_table(Heading(scored.columns(table.marks), scored.metrics, scored.manifest), scored, folder)
         is_shown = REPORT not in self.files or write_own_report(folder)
         return self.files if is_shown else FILES
+
+
+@ACTIVITY.phase(CHECKING)
+def evaluation_of(rows: CheckedRows, metrics: Mapping[str, Metric], models: "Models", prompts: "Prompts") -> Evaluation:
+    """Return what is to be done, checked as far as that needs no loaded model. Raises `RagEvaluatorError`."""
+    config = models.config
+    signatures = models.signatures(metrics, prompts)
+    times = checked_times(metrics, models.judge, config)
+    columns = dict(config.columns)
+    repeats = max(times.values())
+    plan = Plan(
+        task=MAIN_TASK,
+        stage=MAIN_STAGE,
+        units=len(rows),
+        unit_noun="rows",
+        column_noun="metrics",
+        cell_noun="scores",
+        data=rows.digest,
+        options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
+        columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
+        chunk_size=auto_chunk_size(len(rows)) if config.chunk_size == "auto" else config.chunk_size,
+        repeats=repeats,
+        once=[name for name, number in times.items() if number < repeats],
+        part=rows.part,
+    )
+    about = describe(
+        rows.named_in(config),
+        with_repeats(signatures, times),
+        prompts,
+        plan.units,
+        about_metrics(metrics, config.thresholds),
+        plan.part,
+    )
+    return Evaluation(rows, metrics, plan, about, config.report, partial(models.scorer, metrics, prompts))
 
 
 def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) -> Work:

@@ -15,7 +15,8 @@ from rag_evaluator.dataset import CheckedRows, Sample, TaskColumns, check_lists,
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, short_digest, write_to
 from rag_evaluator.judge import CachedJudge, JudgeProtocol, LazyJudge, source_of
-from rag_evaluator.metrics import with_metrics
+from rag_evaluator.metrics import Metric, with_metrics
+from rag_evaluator.models import Models
 from rag_evaluator.prompts import ENGLISH, Prompts, identified, languages_in, own_prompts, ready_prompts, with_examples
 from rag_evaluator.resources import packaged
 from rag_evaluator.results import toy_sentence, unknown_to_toy
@@ -264,6 +265,16 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
     if is_demo and not unknown_to_toy(DEMO, settings.language):
         warned_once("The demo judge is a toy; give a model of your own as judge.")
     return source
+
+
+def warn_of_rows(rows: CheckedRows, metrics: Mapping[str, Metric], models: Models) -> None:
+    """Say once what is doubtful in the rows, and what the models cannot read of them."""
+    for doubt in rows.doubts:
+        warned_once(doubt)
+    if any(metric.judge for metric in metrics.values()):
+        warn_of_toy(models.judge, models.config.language)
+    if any(metric.judge or metric.verifier == "model" for metric in metrics.values()):
+        warn_of_language(rows, models.config)
 
 
 def warn_of_toy(judge: LazyJudge, language: str) -> None:

@@ -107,7 +107,7 @@ class TestStartingOver:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("rag_evaluator.evaluator.RAGEvaluator.scorer", stop)
+            patch.setattr("rag_evaluator.models.Models.scorer", stop)
             assert main([str(config), "--fresh"]) == 130
         assert contents_of(journal_files(config, "parts")) == before
 

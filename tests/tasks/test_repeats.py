@@ -229,7 +229,7 @@ def test_repeats_of_a_reproducible_judge_are_refused_before_it_is_loaded(
     def load(*_: Any, **__: Any) -> Any:
         raise AssertionError("it was loaded")
 
-    monkeypatch.setattr("rag_evaluator.evaluator.RAGEvaluator.scorer", load)
+    monkeypatch.setattr("rag_evaluator.models.Models.scorer", load)
     with pytest.raises(ConfigError, match="config: repeats is 5, but this judge is reproducible"):
         ask(RAGEvaluator({"metrics": BOTH, "repeats": 5}, judge=judge), rows)
 

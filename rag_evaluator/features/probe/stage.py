@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,4 +222,5 @@ def probe_stage(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
         rows = evaluator.rows(data)
         lines = evaluator.signatures_once()
         about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-        return ProbeStage(rows, config, metrics, about, evaluator.scorer)
+        load = partial(evaluator.models.scorer, metrics, evaluator.prompts)
+        return ProbeStage(rows, config, metrics, about, load)

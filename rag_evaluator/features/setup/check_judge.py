@@ -128,7 +128,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report:
 def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
-        scorer = evaluator.scorer()  # the same as a run loads
+        scorer = evaluator.models.scorer(evaluator.metrics, evaluator.prompts)  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
         report.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})

@@ -115,7 +115,7 @@ def _look_at_model(evaluator: RAGEvaluator, report: CheckReport) -> None:
 def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
     model = evaluator.config.embeddings.model
     spoken = find_language(evaluator.config.language).name
-    identity = evaluator._embeddings.identity  # looks for the model and loads nothing
+    identity = evaluator.models.embeddings.identity  # looks for the model and loads nothing
     is_unfit = model == DEMO and spoken != ENGLISH
     text = f"{model} is for English only, the rows are {spoken}: set embeddings.model" if is_unfit else model
     report.add("embeddings", "warning" if is_unfit else "ok", text, {"model": model, "identity": identity})
@@ -123,7 +123,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
 
 def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
     """Reads config.json and the names of files."""
-    verifier = evaluator._verifier.model
+    verifier = evaluator.models.verifier.model
     if not isinstance(verifier, Verifier):
         report.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
         return

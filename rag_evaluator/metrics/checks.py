@@ -1,0 +1,79 @@
+"""What is refused of a configuration's metrics before a model is loaded."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rag_evaluator.config import Config
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.metrics.definitions import check_functions
+from rag_evaluator.metrics.row import Metric
+from rag_evaluator.metrics.table import canonical_name
+
+if TYPE_CHECKING:
+    pass
+
+from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
+
+
+def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for what cannot score here, and as `check_reported`; warns of what is not scored."""
+    check_functions(config, metrics)
+    check_packages(config, metrics)
+    check_reranker(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
+
+
+def check_reranker(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` where a reranker is to decide and is not named, or cannot decide."""
+    asking = [name for name, metric in metrics.items() if metric.reranker is not None]
+    if not asking:
+        return
+    if "retrieval_recall" in asking:
+        raise ConfigError(
+            f"{config.place('retrieval', 'match')}: retrieval_recall looks for reference contexts among the retrieved "
+            "ones, and a reranker says only whether a context answers the question. Remove retrieval_recall, or set "
+            "retrieval.match to judge, exact or overlap."
+        )
+    if config.retrieval.reranker.model is None:
+        raise ConfigError(
+            f"{config.place('retrieval', 'match')}: retrieval.match is reranker, and no model is named. Give its "
+            "folder: retrieval.reranker.model: /models/bge-reranker-v2-m3."
+        )
+
+
+def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` if a metric needs a package that is not installed."""
+    for position, name in enumerate(config.metrics):
+        if package := metrics[canonical_name(name) or name].missing_package:
+            raise ConfigError(
+                f"{config.place('metrics', position)}: metrics[{position}] is '{name}', which needs the package "
+                f"{package}: pip install {package}. Or leave the metric out."
+            )
+
+
+def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
+    for canonical, name in _names_in(config, "thresholds", metrics).items():
+        limit = config.thresholds[name]
+        scale = metrics[canonical].scale
+        if not scale.low <= limit <= scale.high:
+            place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
+            raise ConfigError(f"{place} is {limit:g}, expected a number from {scale.low:g} to {scale.high:g}.")
+    for position, text in enumerate(config.require):
+        from rag_evaluator.statistics import parse_rule
+
+        start = f"{config.place('require', position)}: 'require[{position}]'"
+        try:
+            rule = parse_rule(text)
+            rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
+        except ConfigError as error:
+            raise ConfigError(f"{start}: {error}") from None
+    if config.certificate is not None:
+        from rag_evaluator.results import read_certificate  # imports numpy
+
+        try:
+            read_certificate(config.certificate)
+        except ResultsError as error:
+            raise ConfigError(f"{config.place('certificate')}: 'certificate': {error}") from None

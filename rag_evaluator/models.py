@@ -1,0 +1,61 @@
+"""`Models`: a `HuggingFacePipeline`, `HuggingFaceEmbeddings` and a verifier, found, signed, loaded, wrapped for ragas.
+
+The pipeline is loaded in `judge/engines/transformers/loading.py`, the embeddings in `embeddings.py`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rag_evaluator.config import Config, find_language
+from rag_evaluator.embeddings import EmbeddingsSource
+from rag_evaluator.judge import source_of
+from rag_evaluator.metrics import Metric, Recorder, checked_times, signatures_of
+from rag_evaluator.prompts import Prompts
+from rag_evaluator.scorer import Scorer
+from rag_evaluator.verifiers import AsyncReranker, VerifierSource, reranker_of
+
+
+class Models:
+    """The models of an evaluation; each is loaded when it is first needed.
+
+    Args:
+        config, judge, embeddings, verifier: as `RAGEvaluator` takes them.
+
+    Attributes:
+        config: the same with the models that were given.
+
+    Raises `ModelError` for objects that cannot do the work.
+    """
+
+    def __init__(self, config: Config, judge: Any = None, embeddings: Any = None, verifier: Any = None) -> None:
+        self.judge = source_of(judge, config.judge, config.offline)
+        self.embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
+        self.verifier = VerifierSource(verifier, config.verifier, config.language)
+        sections = {
+            "judge": self.judge.config,
+            "embeddings": self.embeddings.config,
+            "verifier": self.verifier.config,
+        }
+        self.config = config.model_copy(update=sections)
+
+    def signatures(self, metrics: Mapping[str, Metric], prompts: Prompts) -> dict[str, str]:
+        """Return for each metric what one of its scores depends on. Finds the models that it uses, loads none."""
+        return signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
+
+    def scorer(self, metrics: Mapping[str, Metric], prompts: Prompts) -> Scorer:
+        """Load the models that the metrics use, and make ragas metrics of them and the prompts. Raises `ModelError`."""
+        rows = metrics.values()
+        judge = self.judge.load() if any(row.judge for row in rows) else None
+        embeddings = self.embeddings.load() if any(row.embeddings for row in rows) else None
+        verifier = self.verifier.load() if any(row.verifier == "model" for row in rows) else None
+        reranker = next((AsyncReranker(reranker_of(row.reranker)) for row in rows if row.reranker), None)
+        greedy = judge is not None and bool(judge.capabilities.greedy)
+        language = find_language(self.config.language)
+        llm = Recorder(judge, {})
+        made = {
+            name: row.create(llm, embeddings, language, greedy, verifier, reranker) for name, row in metrics.items()
+        }
+        for (name, attribute), prompt in prompts.items():
+            setattr(made[name], attribute, prompt)
+        checked_times(metrics, self.judge, self.config)  # now the judge's capabilities are known
+        return Scorer(made, metrics, judge, embeddings)

@@ -30,7 +30,8 @@ from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.event_loop import MODELS, run
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten, unique_keys
+from rag_evaluator.judge.grammar.faults import plain
+from rag_evaluator.judge.grammar.schema import on_scale, tighten, unique_keys
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.resources import __version__

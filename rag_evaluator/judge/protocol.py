@@ -15,8 +15,10 @@ from pydantic import BaseModel, ValidationError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
 from rag_evaluator.files import short_digest
+from rag_evaluator.judge.grammar.answers import row_of
+from rag_evaluator.judge.grammar.cut import part_of
+from rag_evaluator.judge.grammar.faults import Schema
 from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.grammar.schema import WHOLE, Schema, part_of
 
 ENDLESS = 10**9
 Draw = tuple[int, int]
@@ -267,8 +269,9 @@ def validated(reply: Reply, response_model: type[BaseModel], schema: Schema, lim
     Raises `JudgementError`, `BudgetError` for an answer that was cut.
     """
     text = reply.text.strip()
-    if "string" in reply.cut and response_model.__name__ in WHOLE:
-        raise BudgetError(limit)
+    counted = row_of(response_model).counted
+    if "string" in reply.cut and counted and response_model.model_fields[counted].annotation is str:
+        raise BudgetError(limit)  # a text that counts is used whole or not at all
     try:
         if reply.complete:
             return response_model.model_validate_json(text)

@@ -9,9 +9,10 @@ from rag_evaluator.config import Config, find_language
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
+from rag_evaluator.judge import row_of
 from rag_evaluator.metrics.own.function import source_digest
 from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.work_checks import CHECKED, VERSION
+from rag_evaluator.metrics.work_checks import VERSION
 from rag_evaluator.resources import __version__
 from rag_evaluator.verifiers import reranker_of
 
@@ -54,7 +55,7 @@ def signatures_of(
                 if owner == name and attribute in metric.prompts
             )
             parts["prompts"] = short_digest(sources)
-            if any(prompts[key].prompt.output_model.__name__ in CHECKED for key in prompts if key[0] == name):
+            if any(row_of(prompts[key].prompt.output_model).is_checked for key in prompts if key[0] == name):
                 parts["checks"] = VERSION
         if metric.judge:
             parts |= judge.parts

@@ -9,13 +9,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from rag_evaluator.judge import PromptText
+from rag_evaluator.judge import AnswerRow, PromptText, row_of
 from rag_evaluator.results import (
     CONTRADICTORY,
     COPIED,
@@ -83,41 +82,6 @@ SPACES = re.compile(r"[^\S\n]+")  # a line is not left: it may be an item of a l
 GOES_ON = re.compile(r"[^\W_]|[ ,;:'’\-–—]+[^\W_]")  # a sentence
 
 
-@dataclass(frozen=True)
-class Counted:
-    """What of an answer is counted.
-
-    Attributes:
-        field: of the answer: a text, a list of texts, or of objects with a `statement`.
-        kind: `name`: a word of it must begin like one of the text; `question`: need not use its words.
-        divides: the field of the input that these texts divide; empty: they divide none.
-    """
-
-    field: str
-    kind: Literal["statement", "name", "question"] = "statement"
-    divides: str = ""
-
-
-COUNTED: Mapping[str, Counted] = {
-    "StatementGeneratorOutput": Counted("statements", divides="answer"),
-    "ClaimDecompositionOutput": Counted("claims", divides="response"),
-    "ContextRecallOutput": Counted("classifications", divides="answer"),
-    "EntitiesList": Counted("entities", "name"),
-    "ExtractedKeyphrases": Counted("keyphrases", "name"),
-    "QuestionsGenerated": Counted("questions", "question"),
-    "AnswerRelevanceOutput": Counted("question", "question"),
-    "ReferenceOutput": Counted("answer"),
-}
-"""Response model -> the texts that the judge writes and a metric counts, or that become a reference."""
-VERDICTS: Mapping[str, str] = {
-    "NLIStatementOutput": "verdict",
-    "StatementFaithfulnessOutput": "verdict",
-    "ContextRecallOutput": "attributed",
-}
-"""Response model of ragas -> the verdict in each object of its only list."""
-CHECKED = frozenset({*COUNTED, *VERDICTS, "ClassificationWithReason", "AnswersGenerated"})
-
-
 def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> tuple[dict[str, list[str]], str | None]:
     """The flags of all answers behind a score, and why there is none; None where nothing forbids one.
 
@@ -131,7 +95,7 @@ def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> tuple[dict
     forbidden: list[str] = []
     row_texts = _Joined(row)
     for prompt, answer in answers:
-        if type(answer).__name__ not in CHECKED:
+        if not row_of(type(answer)).is_checked:
             continue
         seen = dict(_seen(prompt, answer, row_texts))
         for flag, texts in seen.items():
@@ -182,10 +146,10 @@ class _Joined:
 
 def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
     """The flags of one answer that hold for a text or more."""
-    counted = COUNTED.get(type(answer).__name__)
+    counted = row_of(type(answer))
     texts = list(_texts(answer))
     asked = prompt.data if isinstance(prompt, PromptText) else None
-    if counted is not None and texts:
+    if texts:
         own = _Joined(None if asked is None else asked.model_dump())
         examples = _Joined(_answers_of_others(prompt))
         whole = list(map(as_whole, texts))
@@ -211,15 +175,15 @@ def _answers_of_others(prompt: str) -> list[Any]:
 
 def _texts(answer: BaseModel) -> Iterator[str]:
     """The texts of an answer that are counted and say something."""
-    counted = COUNTED.get(type(answer).__name__)
-    value = getattr(answer, counted.field) if counted is not None else ()
+    counted = row_of(type(answer)).counted
+    value = getattr(answer, counted) if counted else ()
     for item in [value] if isinstance(value, str) else value:
         text = item if isinstance(item, str) else item.statement
         if normalised(text):
             yield text
 
 
-def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> bool:
+def _is_copied(text: str, counted: AnswerRow, examples: _Joined, row: _Joined) -> bool:
     """A name is copied where it is one of the examples'; what is shorter than an n-gram cannot be known."""
     plain = normalised(text)
     if counted.kind == "name":
@@ -240,7 +204,7 @@ def _new_letters(text: str, examples: _Joined, row: _Joined) -> int:
     return sum(len(part) for part in parts if row.begins(part) and not examples.begins(part))
 
 
-def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
+def _is_foreign(text: str, counted: AnswerRow, own: _Joined) -> bool:
     plain = normalised(text)
     if counted.kind == "name":
         return plain not in own and not _is_named(text, own)
@@ -250,7 +214,7 @@ def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
     return sum(part in own for part in parts) < LEAST_OWN * len(parts)
 
 
-def _divided(counted: Counted, asked: BaseModel | None) -> str:
+def _divided(counted: AnswerRow, asked: BaseModel | None) -> str:
     """The text of the input that the counted texts divide; empty where they divide none."""
     return str(getattr(asked, counted.divides, getattr(asked, "text", ""))) if counted.divides else ""
 
@@ -277,7 +241,7 @@ def _is_named(name: str, own: _Joined) -> bool:
     return any(map(own.begins, capital)) or 2 * sum(small) > len(small)
 
 
-def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:
+def _uncovered(texts: Sequence[str], counted: AnswerRow, asked: BaseModel | None) -> Iterator[str]:
     """The share of the divided text that the texts cover, if it is low; claims of low coverage may leave out much."""
     divided = normalised(_divided(counted, asked))
     if not divided or getattr(asked, "coverage", "") == "low":
@@ -304,25 +268,18 @@ def _contradictory(answer: BaseModel, asked: BaseModel | None) -> list[str]:
 def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[Iterable[tuple[str, Any]]]:
     """The texts of each list that was judged, with what the judge says of them. Any: a number or a text."""
     kind = type(answer).__name__
-    if kind in VERDICTS:
-        for _, items in answer:
-            yield [(item.statement, getattr(item, VERDICTS[kind])) for item in items]
-    elif kind == "AnswersGenerated":
+    if kind == "AnswersGenerated":
         yield zip(getattr(asked, "questions", ()), getattr(answer, "answers", ()), strict=False)
     elif kind == "ClassificationWithReason":
         lists = {name: [item.statement for item in items] for name, items in answer}
         yield [(text, name) for name in ("TP", "FP") for text in lists[name]]
         left = Counter(getattr(asked, "ground_truth", ())) - Counter(lists["FN"])
         yield [*((text, "FN") for text in lists["FN"]), *((text, "in both") for text in left)]
+    elif verdict := row_of(type(answer)).verdict:
+        for _, items in answer:
+            yield [(item.statement, getattr(item, verdict)) for item in items]
 
 
-ASKED: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "NLIStatementOutput": {"statements": ["statements"]},
-    "StatementFaithfulnessOutput": {"statements": ["statements"]},
-    "ContextRecallOutput": {"sentences": ["classifications"]},
-    "ClassificationWithReason": {"answer": ["TP", "FP"], "ground_truth": ["FN"]},
-}
-"""Response model of ragas -> the field of the input that is judged text by text -> the lists of what was judged."""
 EDGES = re.compile("^[\"'“„«‘]*(?:(?:\\(?\\d+[.)]|[-*•]) )?[\"'“„«‘]*|[\"'”“»’.。]*$")
 """What a list or a quotation adds to a text."""
 
@@ -337,7 +294,7 @@ def as_asked(prompt: str, answer: BaseModel) -> tuple[BaseModel, list[str]]:
     data = getattr(prompt, "data", None)
     lists = dict[str, list[Any]]()
     wrong = list[str]()
-    for source, names in ASKED.get(type(answer).__name__, {}).items():
+    for source, names in row_of(type(answer)).asked.items():
         items = [(name, item) for name in names for item in getattr(answer, name)]
         judged = [item.statement for _, item in items]
         asked = getattr(data, source, None)
@@ -350,7 +307,7 @@ def as_asked(prompt: str, answer: BaseModel) -> tuple[BaseModel, list[str]]:
         others = [text for number, text in enumerate(judged) if number not in places]
         left = [text for place, text in enumerate(asked) if place not in places.values() and source != "ground_truth"]
         if source == "sentences" and others + left:
-            about = COUNTED["ContextRecallOutput"]
+            about = row_of(type(answer))
             others = [text for text in judged if _is_foreign(text, about, _Joined(asked))]
             left = [text for text in asked if _is_foreign(text, about, _Joined(judged))]
             lists = {}

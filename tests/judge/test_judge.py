@@ -11,9 +11,8 @@ from pydantic import BaseModel
 from tiny_models import Tiny, plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.judge import Opinion, PackedDecoder, PromptText, run, share_out, tighten
+from rag_evaluator.judge import Opinion, PackedDecoder, PromptText, row_of, run, share_out, tighten
 from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.grammar.schema import WHOLE
 from rag_evaluator.judge.protocol import Request, common_beginning
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import CompareOutput, PackPrompt, english_pack
@@ -80,7 +79,7 @@ def _value(text: bool, rng: random.Random) -> str | list[str]:
 
 def may_be_endless(model: type[BaseModel], data: BaseModel | None) -> bool:
     """Whether an answer has texts that no limit ends."""
-    return share_out(tighten(model, data), 512, 10_000, len).wanted > 0 or model.__name__ in WHOLE
+    return share_out(tighten(model, data), 512, 10_000, len).wanted > 0 or bool(row_of(model).counted)
 
 
 def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:

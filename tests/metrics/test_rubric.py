@@ -15,7 +15,7 @@ from rag_evaluator import (
     ScriptedJudge,
 )
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import RULES, Option, as_judge
+from rag_evaluator.judge import ANSWERS, AnswerRow, Option, as_judge
 from rag_evaluator.judge.protocol import common_beginning
 from rag_evaluator.metrics import Recorder
 from rag_evaluator.metrics.own.judged import VALUES
@@ -76,7 +76,7 @@ def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_gram
 ) -> None:
     written = {"reason": {"const": reason}}
     rule: Any = lambda schema, data: {**schema, "properties": {**schema["properties"], **written}}  # noqa: E731
-    monkeypatch.setitem(RULES, "RubricOutput", rule)
+    monkeypatch.setitem(ANSWERS, "RubricOutput", AnswerRow(rule=rule))
     model = Judge.from_config(JudgeConfig(model=str(model_folder(kind)), dtype="float32", max_new_tokens=64))
     prompt = load_prompts(["answer_rubric"], "english", Path())["answer_rubric", "prompt"]
     text = prompt.to_string(RubricInput(user_input="Where?", response="In Tesk.", reference="Tesk"))

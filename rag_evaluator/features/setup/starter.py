@@ -24,7 +24,7 @@ from rag_evaluator.features.setup.checks import faster_dtype
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files import printable
 from rag_evaluator.hub import find_model
-from rag_evaluator.judge import ENDLESS, RULES, about_tokens, find_judge, share_out
+from rag_evaluator.judge import ANSWERS, ENDLESS, about_tokens, find_judge, share_out
 from rag_evaluator.metrics import METRICS, RETRIEVAL, SUPPORT, Metric, canonical_name, chosen_metrics
 from rag_evaluator.prompts import ENGLISH, identified, languages_in
 from rag_evaluator.resources import command, packaged
@@ -317,7 +317,9 @@ def _new_tokens(proposal: Proposal) -> int:
     samples = (sample for survey in (proposal.survey, *proposal.others) for sample in survey.samples)
     texts = (str(sample.columns.get(column, "")) for sample in samples for column in ("response", "reference"))
     statements = {"type": "object", "properties": {"statements": {"type": "array", "items": {"type": "string"}}}}
-    schema = RULES["StatementGeneratorOutput"](statements, {"answer": max(texts, key=len, default="")})
+    rule = ANSWERS["StatementGeneratorOutput"].rule
+    assert rule is not None
+    schema = rule(statements, {"answer": max(texts, key=len, default="")})
     wanted = share_out(schema, ENDLESS, ENDLESS, about_tokens).wanted
     return -(-wanted // ROUNDED) * ROUNDED if wanted > JudgeConfig().max_new_tokens else 0
 

@@ -5,7 +5,7 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -15,7 +15,7 @@ from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
 from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
-from rag_evaluator.judge import LONGEST_REASON, RESERVE, JudgeProtocol, Window, probability
+from rag_evaluator.judge import LONGEST_REASON, RESERVE, AnswerRow, JudgeProtocol, Window, probability
 from rag_evaluator.prompts import (
     AnswerInput,
     Key,
@@ -52,6 +52,7 @@ class KnownInput(BaseModel):
 class KnownOutput(BaseModel):
     """An answer from memory, if there is one."""
 
+    answer_row: ClassVar = AnswerRow(empty_where_zero=("known", "answer"))
     known: Verdict = Field(description="1 if you know the answer, else 0")
     answer: str = Field(description="The answer; empty if you do not know it")
 

@@ -11,8 +11,8 @@ from test_lark import accepts
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import JudgeConfig, Reasons
 from rag_evaluator.judge import tighten
+from rag_evaluator.judge.grammar.faults import plain
 from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.grammar.schema import plain
 from rag_evaluator.judge.judge import judge_parts
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])

@@ -30,8 +30,9 @@ from rag_evaluator.judge.engines.server.long_prompts import (
     hide,
     window_of,
 )
+from rag_evaluator.judge.grammar.faults import Schema, faults, fits, plain, settle
 from rag_evaluator.judge.grammar.lark import about_tokens, share_out
-from rag_evaluator.judge.grammar.schema import Schema, faults, fits, plain, settle, tighten
+from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.judge.protocol import (
     ENDLESS,
     Capabilities,

@@ -7,7 +7,7 @@ import pytest
 from fake_server import shortest
 
 from rag_evaluator.judge import tighten
-from rag_evaluator.judge.grammar.schema import faults, plain, settle
+from rag_evaluator.judge.grammar.faults import faults, plain, settle
 from tools.requests48 import questions
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluator.config import JudgeConfig, make_config, with_engine
 from rag_evaluator.config.engine_choice import choose_engine, has_gpu, has_vllm
-from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.lazy import judge_parts
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
 

@@ -18,6 +18,8 @@ from .engines.transformers.loading import Memory as Memory
 from .engines.transformers.loading import find_judge as find_judge
 from .engines.transformers.loading import memory_of as memory_of
 from .engines.transformers.packed import PackedDecoder as PackedDecoder
+from .given import LangchainJudge as LangchainJudge
+from .given import as_judge as as_judge
 from .grammar.answers import ANSWERS as ANSWERS
 from .grammar.answers import STARS as STARS
 from .grammar.answers import AnswerRow as AnswerRow
@@ -30,13 +32,11 @@ from .grammar.lark import share_out as share_out
 from .grammar.schema import tighten as tighten
 from .judge import LLM as LLM
 from .judge import Judge as Judge
-from .judge import LangchainJudge as LangchainJudge
-from .judge import LazyJudge as LazyJudge
-from .judge import as_judge as as_judge
-from .judge import is_langchain as is_langchain
-from .judge import is_pipeline as is_pipeline
-from .judge import source_of as source_of
-from .judge import unread_settings as unread_settings
+from .lazy import LazyJudge as LazyJudge
+from .lazy import source_of as source_of
+from .pipelines import is_langchain as is_langchain
+from .pipelines import is_pipeline as is_pipeline
+from .pipelines import unread_settings as unread_settings
 from .protocol import ENDLESS as ENDLESS
 from .protocol import Draw as Draw
 from .protocol import JudgeProtocol as JudgeProtocol

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.files import Records, short_digest
 from rag_evaluator.judge.engines.event_loop import SingleFlight
-from rag_evaluator.judge.judge import as_judge
+from rag_evaluator.judge.given import as_judge
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
 
 Kept = Mapping[str, Any]  # JSON

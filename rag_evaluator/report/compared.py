@@ -7,8 +7,9 @@ from markupsafe import Markup
 
 from rag_evaluator.files import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
-from rag_evaluator.report.pages import ShownText, difference, render, rows_link, shown
+from rag_evaluator.report.pages import render, rows_link
 from rag_evaluator.report.table import difference_key
+from rag_evaluator.report.texts import ShownText, difference, shown
 from rag_evaluator.results import (
     DECISION_RULE,
     DIRECTIONS,

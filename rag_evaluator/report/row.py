@@ -10,10 +10,11 @@ from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset import ColumnNames, InputRecord
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.facts import judged_by
-from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
+from rag_evaluator.report.pages import render
 from rag_evaluator.report.row_scores import MetricView, metric_views
 from rag_evaluator.report.row_sentences import marked
 from rag_evaluator.report.table import names_of
+from rag_evaluator.report.texts import ShownText, TextPart, difference, shown
 from rag_evaluator.results import DROPPED, Run, Tone, row_name, samples_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON, and the values of templates

@@ -10,8 +10,9 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import short_digest
-from rag_evaluator.report.pages import ShownText, clean, percent, short, shown
+from rag_evaluator.report.pages import clean, percent
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
+from rag_evaluator.report.texts import ShownText, short, shown
 from rag_evaluator.results import (
     GRADES,
     REASON_KEYS,

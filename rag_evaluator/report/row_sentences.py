@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from rag_evaluator.report.pages import SentenceView, Span, TextPart, divided, percent, short, shown
+from rag_evaluator.report.pages import percent
+from rag_evaluator.report.texts import SentenceView, Span, TextPart, divided, short, shown
 from rag_evaluator.results import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
 Json = Mapping[str, Any]  # Any in this module: JSON

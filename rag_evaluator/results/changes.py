@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluator.dataset import as_key
-from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
+from rag_evaluator.results.judgement import JudgedVerdict, explained
+from rag_evaluator.results.meanings import GRADES
 from rag_evaluator.results.overview import counted, shortened
 from rag_evaluator.results.rows import Record
 

@@ -26,8 +26,8 @@ from rag_evaluator.results.conclusion import (
 )
 from rag_evaluator.results.flags import RULES as FLAG_RULES
 from rag_evaluator.results.flags import advice, many_flagged, without_figure
-from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
+from rag_evaluator.results.meanings import FAULTS, OF_SENTENCES
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
+from rag_evaluator.results.judgement import explained
+from rag_evaluator.results.meanings import Tone, is_marked, tone_of
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER

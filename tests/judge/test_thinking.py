@@ -17,7 +17,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import Opinion, PromptText, Shares, run
 from rag_evaluator.judge.engines.protocol import Engine
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.lazy import judge_parts
 from rag_evaluator.judge.protocol import Reply, Request
 from rag_evaluator.results import Score, means
 from rag_evaluator.results.summary import thought_figures

@@ -15,7 +15,7 @@ from rag_evaluator.report import frames_of, pair_html, row_html
 from rag_evaluator.report.pages import percent
 from rag_evaluator.report.row_scores import judgement_views
 from rag_evaluator.results import GRADES, Run, judgements_of
-from rag_evaluator.results.judgement import FACTS, verdicts_of
+from rag_evaluator.results.meanings import FACTS, verdicts_of
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}

@@ -11,8 +11,8 @@ from test_row import find, parsed, section, texts
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import row_html
-from rag_evaluator.report.pages import TextPart
 from rag_evaluator.report.row_sentences import COMPARED, marked, sentences_of
+from rag_evaluator.report.texts import TextPart
 from rag_evaluator.results import Judgement, Run
 from rag_evaluator.verifiers import Support
 

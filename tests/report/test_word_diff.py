@@ -1,6 +1,6 @@
 import pytest
 
-from rag_evaluator.report.pages import FOLDED, WORDS, difference, shown, tokens
+from rag_evaluator.report.texts import FOLDED, WORDS, difference, shown, tokens
 
 
 def marked(pieces):

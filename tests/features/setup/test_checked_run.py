@@ -13,7 +13,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.features.setup.check_command import exit_code
 from rag_evaluator.judge import Memory
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.judge import IN_FLIGHT
+from rag_evaluator.judge.given import IN_FLIGHT
 
 Json = dict[str, Any]  # Any: JSON
 Patch = pytest.MonkeyPatch

@@ -13,7 +13,7 @@ from rag_evaluator.config import JudgeConfig, Reasons
 from rag_evaluator.judge import tighten
 from rag_evaluator.judge.grammar.faults import plain
 from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.judge.lazy import judge_parts
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
 

@@ -19,14 +19,14 @@ from .prompts import export_packs as export_packs
 from .prompts import prompts_asked as prompts_asked
 from .prompts import prompts_of as prompts_of
 from .recorder import Recorder as Recorder
-from .row import RETRIEVAL as RETRIEVAL
-from .row import SUPPORT as SUPPORT
 from .row import Metric as Metric
 from .signatures import checked_times as checked_times
 from .signatures import signatures_of as signatures_of
 from .signatures import times_of as times_of
 from .signatures import with_repeats as with_repeats
 from .table import METRICS as METRICS
+from .table import RETRIEVAL as RETRIEVAL
+from .table import SUPPORT as SUPPORT
 from .table import about_metrics as about_metrics
 from .table import canonical_name as canonical_name
 from .table import choose_owners as choose_owners

@@ -2,17 +2,12 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rag_evaluator.config import BY_JUDGE, Config
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.definitions import own_metrics, validated
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
-
-if TYPE_CHECKING:
-    pass
-
 
 logger = logging.getLogger(__name__)
 

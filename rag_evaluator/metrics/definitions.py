@@ -171,7 +171,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         prompts=("prompt",),
         owner=SHELL[0],
         scale=Scale(float(min(options.scale)), float(max(options.scale)), better=options.better),
-        stage=options.stage,
+        component=options.stage,
         question=CustomQuestion(options.question, options.scale, examples),
     )
 
@@ -184,7 +184,7 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         judge=False,
         options={"function": options.function, "range": list(options.range)},
         scale=Scale(*options.range, options.kind, options.better),
-        stage=options.stage,
+        component=options.stage,
     )
 
 
@@ -196,7 +196,7 @@ def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
         _fail(config, (SECTION, name, "metric"), f"is {error}")
-    return replace(row, scale=row.scale._replace(better=options.better), stage=options.stage)
+    return replace(row, scale=row.scale._replace(better=options.better), component=options.stage)
 
 
 def validated(config: Config, place: Key, written: Any, kind: type[AnySection]) -> AnySection:

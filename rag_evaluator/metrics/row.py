@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluator.config import LANGUAGES, Language, RerankerConfig, RetrievalConfig, Section, VerifierConfig
-from rag_evaluator.metrics.options import SupportOptions, scale_of_support
+from rag_evaluator.config import LANGUAGES, Language, RerankerConfig, Section, VerifierConfig
 from rag_evaluator.prompts import CustomQuestion
 from rag_evaluator.statistics import Scale
 
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
     from rag_evaluator.verifiers import AsyncReranker, VerifierSource
 
-Stage = Literal["retrieval", "generation"]
+
+Component = Literal["retrieval", "generation"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Metric:
         words: whether it finds words or sentences, in another way in some languages.
         aliases: other accepted names, ragas' older ones among them; compared without case, `_` and `-`.
         scale: what kind of number its scores are.
-        stage: the part of the system that it measures.
+        component: the part of the system that it measures.
         about: what it measures, in a few words.
         question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
@@ -61,7 +61,7 @@ class Metric:
     words: bool = False
     aliases: Sequence[str] = ()
     scale: Scale = field(default_factory=Scale)
-    stage: Stage = "generation"
+    component: Component = "generation"
     optional: Sequence[str] = ()
     instead: Sequence[str] = ()
     may_be_empty: Sequence[str] = ()
@@ -156,110 +156,6 @@ def _module(name: str) -> ModuleType:
 
 AGREE = "both orders of the answers agree"
 DISAGREE = "the orders of the answers disagree"
-
-
-def _supported(name: str, text: str, evidence: str, stage: Stage, about: str) -> Metric:
-    """A row of a metric of `own.grounded`."""
-    return Metric(
-        f"rag_evaluator.metrics.own.grounded:{name}",
-        (evidence, text),
-        optional=("user_input",),
-        prompts=("prompt",),
-        owner="groundedness",
-        words=True,
-        stage=stage,
-        settings=SupportOptions,
-        changes=scale_of_support,
-        verifier="judge",
-        outcomes=(AGREE, DISAGREE),
-        about=f"sentences of the {text} that the {about}",
-    )
-
-
-CONTEXTS = "retrieved_contexts"
-ANSWER = "response"
-SUPPORT: Mapping[str, Metric] = {
-    "groundedness": _supported("Groundedness", ANSWER, CONTEXTS, "generation", "contexts support"),
-    "context_coverage": _supported(
-        "ContextCoverage", "reference", CONTEXTS, "retrieval", "contexts support, by a verifier"
-    ),
-    "reference_coverage": _supported("ReferenceCoverage", "reference", ANSWER, "generation", "response supports"),
-    "reference_agreement": _supported("ReferenceAgreement", ANSWER, "reference", "generation", "reference supports"),
-}
-"""The metrics that need a verifier, or the judge as one."""
 IDS = ("retrieved_context_ids", "reference_context_ids")
 KNOWN = "total_relevant: known"
 UNKNOWN = "total_relevant: unknown"
-CHUNK = "chunk_prompt"
-MATCH = "match_prompt"
-JUDGED = ("user_input", "retrieved_contexts", "reference")
-EXPECTED = ("retrieved_contexts", "reference_contexts")
-
-
-def _row(name: str, *prompts: str, columns: Sequence[str] = JUDGED, **fields: Any) -> Metric:
-    """A row; Any: other fields of `Metric`."""
-    return Metric(
-        f"rag_evaluator.metrics.own.retrieval:{name}",
-        columns,
-        optional=[name for name in ("reference_contexts", "document_score") if name not in columns],
-        may_be_empty=("retrieved_contexts", "retrieved_context_ids"),
-        prompts=prompts,
-        owner="retrieval",
-        stage="retrieval",
-        settings=RetrievalConfig,
-        section="retrieval",
-        changes=_changes,
-        **fields,
-    )
-
-
-def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
-    """Where texts or ids are compared, or a reranker is asked, there is no judge and no prompt."""
-    if options.match == "judge":
-        return {}
-    without_judge: dict[str, Any] = {"judge": False, "prompts": (), "owner": ""}
-    if options.match == "reranker":
-        decides = options.reranker.model_copy(update={"model": None, "batch_size": "auto"})  # changes a number
-        return {
-            **without_judge,
-            "columns": ("user_input", "retrieved_contexts"),
-            "optional": ("document_score",),
-            "options": options.model_copy(update={"reranker": decides}).model_dump(exclude_defaults=True),
-            "reranker": options.reranker,
-        }
-    ids = IDS if options.match == "exact" else ()
-    return {
-        **without_judge,
-        "columns": EXPECTED,
-        "optional": ("document_score", *ids),
-        "instead": ids,
-    }
-
-
-RETRIEVAL: Mapping[str, Metric] = {
-    "retrieval_precision": _row(
-        "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
-    ),
-    "retrieval_ndcg": _row(
-        "RetrievalNDCG",
-        CHUNK,
-        MATCH,
-        aliases=("ndcg", "ndcg_at_k"),
-        outcomes=(KNOWN, UNKNOWN),
-        about="whether relevant contexts come first, nDCG",
-    ),
-    "retrieval_map": _row(
-        "RetrievalMAP",
-        CHUNK,
-        MATCH,
-        aliases=("map", "average_precision"),
-        outcomes=(KNOWN, UNKNOWN),
-        about="whether relevant contexts come first, average precision",
-    ),
-    "retrieval_mrr": _row(
-        "RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank"), about="how early the first relevant context comes"
-    ),
-    "retrieval_recall": _row(
-        "RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",), about="expected contexts that were found"
-    ),
-}

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from rag_evaluator.config import RetrievalConfig
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.options import (
     FactualCorrectnessOptions,
@@ -12,11 +13,13 @@ from rag_evaluator.metrics.options import (
     RougeOptions,
     RubricsScoreOptions,
     SummaryOptions,
+    SupportOptions,
     VerdictOptions,
     by_verifier,
     scale_of_rubrics,
+    scale_of_support,
 )
-from rag_evaluator.metrics.row import RETRIEVAL, SUPPORT, Metric
+from rag_evaluator.metrics.row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric
 from rag_evaluator.statistics import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -27,6 +30,110 @@ RATING = Scale(1.0, 5.0)
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
+CONTEXTS = "retrieved_contexts"
+ANSWER = "response"
+CHUNK = "chunk_prompt"
+MATCH = "match_prompt"
+JUDGED = ("user_input", "retrieved_contexts", "reference")
+EXPECTED = ("retrieved_contexts", "reference_contexts")
+
+
+def _supported(name: str, text: str, evidence: str, component: Component, about: str) -> Metric:
+    """A row of a metric of `own.grounded`."""
+    return Metric(
+        f"rag_evaluator.metrics.own.grounded:{name}",
+        (evidence, text),
+        optional=("user_input",),
+        prompts=("prompt",),
+        owner="groundedness",
+        words=True,
+        component=component,
+        settings=SupportOptions,
+        changes=scale_of_support,
+        verifier="judge",
+        outcomes=(AGREE, DISAGREE),
+        about=f"sentences of the {text} that the {about}",
+    )
+
+
+SUPPORT: Mapping[str, Metric] = {
+    "groundedness": _supported("Groundedness", ANSWER, CONTEXTS, "generation", "contexts support"),
+    "context_coverage": _supported(
+        "ContextCoverage", "reference", CONTEXTS, "retrieval", "contexts support, by a verifier"
+    ),
+    "reference_coverage": _supported("ReferenceCoverage", "reference", ANSWER, "generation", "response supports"),
+    "reference_agreement": _supported("ReferenceAgreement", ANSWER, "reference", "generation", "reference supports"),
+}
+"""The metrics that need a verifier, or the judge as one."""
+
+
+def _row(name: str, *prompts: str, columns: Sequence[str] = JUDGED, **fields: Any) -> Metric:
+    """A row; Any: other fields of `Metric`."""
+    return Metric(
+        f"rag_evaluator.metrics.own.retrieval:{name}",
+        columns,
+        optional=[name for name in ("reference_contexts", "document_score") if name not in columns],
+        may_be_empty=("retrieved_contexts", "retrieved_context_ids"),
+        prompts=prompts,
+        owner="retrieval",
+        component="retrieval",
+        settings=RetrievalConfig,
+        section="retrieval",
+        changes=_changes,
+        **fields,
+    )
+
+
+def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
+    """Where texts or ids are compared, or a reranker is asked, there is no judge and no prompt."""
+    if options.match == "judge":
+        return {}
+    without_judge: dict[str, Any] = {"judge": False, "prompts": (), "owner": ""}
+    if options.match == "reranker":
+        decides = options.reranker.model_copy(update={"model": None, "batch_size": "auto"})  # changes a number
+        return {
+            **without_judge,
+            "columns": ("user_input", "retrieved_contexts"),
+            "optional": ("document_score",),
+            "options": options.model_copy(update={"reranker": decides}).model_dump(exclude_defaults=True),
+            "reranker": options.reranker,
+        }
+    ids = IDS if options.match == "exact" else ()
+    return {
+        **without_judge,
+        "columns": EXPECTED,
+        "optional": ("document_score", *ids),
+        "instead": ids,
+    }
+
+
+RETRIEVAL: Mapping[str, Metric] = {
+    "retrieval_precision": _row(
+        "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
+    ),
+    "retrieval_ndcg": _row(
+        "RetrievalNDCG",
+        CHUNK,
+        MATCH,
+        aliases=("ndcg", "ndcg_at_k"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, nDCG",
+    ),
+    "retrieval_map": _row(
+        "RetrievalMAP",
+        CHUNK,
+        MATCH,
+        aliases=("map", "average_precision"),
+        outcomes=(KNOWN, UNKNOWN),
+        about="whether relevant contexts come first, average precision",
+    ),
+    "retrieval_mrr": _row(
+        "RetrievalMRR", CHUNK, aliases=("mrr", "reciprocal_rank"), about="how early the first relevant context comes"
+    ),
+    "retrieval_recall": _row(
+        "RetrievalRecall", MATCH, columns=EXPECTED, aliases=("recall_at_k",), about="expected contexts that were found"
+    ),
+}
 
 
 def _compared(made_by: str, about: str, *aliases: str, **fields: Any) -> Metric:
@@ -57,7 +164,7 @@ METRICS: Mapping[str, Metric] = {
         (*CONTEXT, "reference"),
         prompts=("prompt",),
         aliases=("context_precision", "LLMContextPrecisionWithReference"),
-        stage="retrieval",
+        component="retrieval",
         about="whether useful contexts come first, by reference",
     ),
     "context_precision_without_reference": Metric(
@@ -65,7 +172,7 @@ METRICS: Mapping[str, Metric] = {
         (*CONTEXT, "response"),
         prompts=("prompt",),
         aliases=("context_utilization", "LLMContextPrecisionWithoutReference"),
-        stage="retrieval",
+        component="retrieval",
         about="whether useful contexts come first, by the response",
     ),
     "context_recall": Metric(
@@ -73,7 +180,7 @@ METRICS: Mapping[str, Metric] = {
         (*CONTEXT, "reference"),
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
-        stage="retrieval",
+        component="retrieval",
         settings=VerdictOptions,
         changes=by_verifier("ContextRecall"),
         about="sentences of the reference that the contexts support",
@@ -83,7 +190,7 @@ METRICS: Mapping[str, Metric] = {
         CONTEXT,
         prompts=JUDGES,
         aliases=("nv_context_relevance",),
-        stage="retrieval",
+        component="retrieval",
         about="rating of the contexts as a whole; context_relevancy counts sentences",
     ),
     "context_relevancy": Metric(
@@ -91,7 +198,7 @@ METRICS: Mapping[str, Metric] = {
         CONTEXT,
         prompts=("prompt",),
         words=True,
-        stage="retrieval",
+        component="retrieval",
         outcomes=("sentences help", "insufficient information"),
         about="sentences of the contexts that help to answer; context_relevance rates them as a whole",
     ),
@@ -159,7 +266,7 @@ METRICS: Mapping[str, Metric] = {
         "ContextEntityRecall",
         ("retrieved_contexts", "reference"),
         prompts=("prompt",),
-        stage="retrieval",
+        component="retrieval",
         about="names of the reference that the contexts have",
     ),
     **SUPPORT,
@@ -306,7 +413,7 @@ def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float]
             "kind": metric.scale.kind,
             "atoms": list(metric.scale.atoms),
             "better": metric.scale.better,
-            "stage": metric.stage,
+            "stage": metric.component,
             "threshold": limits.get(name),
         }
         for name, metric in metrics.items()

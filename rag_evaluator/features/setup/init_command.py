@@ -166,7 +166,7 @@ def metrics() -> Rows:
             "needs": [need for need in ("judge", "embeddings", "verifier") if getattr(metric, need)],
             "range": [metric.scale.low, metric.scale.high],
             "better": metric.scale.better,
-            "stage": metric.stage,
+            "stage": metric.component,
             "also": list(metric.aliases),
         }
         for name, metric in METRICS.items()

@@ -22,6 +22,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import file_digest, short_digest
 
 logger = logging.getLogger(__name__)
+CONTEXTS = "retrieved_contexts"
 
 
 @dataclass(frozen=True)
@@ -202,9 +203,6 @@ def optional_texts(name: str, values: Any, count: int, counted: str = "question_
     if len(rows) != count:
         raise DatasetError(f"{name} has {len(rows)} items, {counted} has {count}: expected one each.")
     return [row.columns.get("response") for row in rows]
-
-
-CONTEXTS = "retrieved_contexts"
 
 
 def _rows_of(lists: Mapping[str, Any], *canonical: str, may_miss: bool = False) -> Samples:

@@ -13,6 +13,32 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "user_input": ("question", "query", "input"),
+    "response": ("answer", "result", "output"),
+    "retrieved_contexts": ("contexts", "context", "source_documents"),
+    "reference": ("ground_truth", "ground_truths", "correct_answer"),
+    "reference_contexts": ("correct_context",),
+    "retrieved_context_ids": (),
+    "reference_context_ids": (),
+    "document_score": (),
+    "answerable": (),
+    "rubrics": (),
+}
+"""Canonical column -> its other names."""
+ID = "id"
+"""What a row is called by its owner; no metric reads it."""
+TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
+"""Columns whose names say what they are; a column named as one of the others may be something of the user's own."""
+RETRIEVED = ("retrieved_contexts", "retrieved_context_ids", "document_score")
+"""Columns with an item for each context that was retrieved, in rank order."""
+LISTS = ("retrieved_contexts", "reference_contexts")
+"""Columns with several texts, which may be columns of the user's own, or one cell with a mark between the texts."""
+DIVIDED = re.compile(rf"({'|'.join(LISTS)})\[(.+)\]", re.DOTALL)
+"""`retrieved_contexts[||]`: the texts stand in one cell, with `||` between them."""
+MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
+"""Columns whose empty list says something: nothing was retrieved."""
+
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
 
@@ -30,39 +56,6 @@ def as_key(value: Any) -> str | None:
     text = as_text(value)
     text = json.dumps(value, ensure_ascii=False, sort_keys=True) if text is None else text
     return unicodedata.normalize("NFC", text).strip()
-
-
-ALIASES: Mapping[str, tuple[str, ...]] = {
-    "user_input": ("question", "query", "input"),
-    "response": ("answer", "result", "output"),
-    "retrieved_contexts": ("contexts", "context", "source_documents"),
-    "reference": ("ground_truth", "ground_truths", "correct_answer"),
-    "reference_contexts": ("correct_context",),
-    "retrieved_context_ids": (),
-    "reference_context_ids": (),
-    "document_score": (),
-    "answerable": (),
-    "rubrics": (),
-}
-"""Canonical column -> its other names."""
-
-ID = "id"
-"""What a row is called by its owner; no metric reads it."""
-
-TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
-"""Columns whose names say what they are; a column named as one of the others may be something of the user's own."""
-
-RETRIEVED = ("retrieved_contexts", "retrieved_context_ids", "document_score")
-"""Columns with an item for each context that was retrieved, in rank order."""
-
-LISTS = ("retrieved_contexts", "reference_contexts")
-"""Columns with several texts, which may be columns of the user's own, or one cell with a mark between the texts."""
-
-DIVIDED = re.compile(rf"({'|'.join(LISTS)})\[(.+)\]", re.DOTALL)
-"""`retrieved_contexts[||]`: the texts stand in one cell, with `||` between them."""
-
-MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
-"""Columns whose empty list says something: nothing was retrieved."""
 
 
 def accepted_names(canonical: str) -> tuple[str, ...]:

@@ -13,6 +13,24 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
+INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+"""Unicode categories: controls, format characters such as the zero width space, and white space."""
+FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
+EMPTY: tuple[Any, ...] = (None, "", [])
+"""A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=lambda value: _converted(value))
+_TYPES: Mapping[Any, Any] = {
+    (datetime.date, datetime.time): lambda value: value.isoformat(),
+    (datetime.timedelta, uuid.UUID, PurePath): str,
+    # text, as a float would round it
+    decimal.Decimal: lambda value: str(value) if value.is_finite() else float(value),
+    enum.Enum: lambda value: value.value,
+    Mapping: lambda value: {str(name): item for name, item in value.items()},
+}
+
 # Any in this module: values of rows are whatever the user's columns hold; JSON has no narrower Python type.
 
 
@@ -37,17 +55,6 @@ class Several(list[Any]):
     """
 
     reason: str = ""
-
-
-INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
-"""Unicode categories: controls, format characters such as the zero width space, and white space."""
-FILLERS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
-
-EMPTY: tuple[Any, ...] = (None, "", [])
-"""A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
 
 
 def is_blank(value: Any) -> bool:
@@ -100,7 +107,6 @@ def _constant(name: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_constant)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=lambda value: _converted(value))
 
 
 def _converted(value: Any) -> Any:
@@ -121,16 +127,6 @@ def _converted(value: Any) -> Any:
         metadata = {str(name): plain(item) for name, item in getattr(value, "metadata", {}).items()}
         return {**identity, "page_content": value.page_content, "metadata": metadata}
     raise TypeError(f"type {kind}")
-
-
-_TYPES: Mapping[Any, Any] = {
-    (datetime.date, datetime.time): lambda value: value.isoformat(),
-    (datetime.timedelta, uuid.UUID, PurePath): str,
-    # text, as a float would round it
-    decimal.Decimal: lambda value: str(value) if value.is_finite() else float(value),
-    enum.Enum: lambda value: value.value,
-    Mapping: lambda value: {str(name): item for name, item in value.items()},
-}
 
 
 def as_number(value: Any, is_cell: bool) -> Any:

@@ -21,6 +21,9 @@ _PYTHON = re.compile(
     )\s*""",
     re.DOTALL | re.VERBOSE,
 )
+TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+RUBRIC = re.compile(r"score\d_description")
+LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {reference: retrieved_contexts}."
 
 
 def looks_like_a_list(value: Any) -> bool:
@@ -148,9 +151,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float) or (type(value) is int and abs(value) < 2**1023)
 
 
-TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
 def answerable(field: Field) -> bool | None:
     """Whether the contexts or the documents hold an answer: true or false, yes or no, 1 or 0."""
     value = field.value
@@ -161,9 +161,6 @@ def answerable(field: Field) -> bool | None:
         advice = "Write true, false, yes, no, 1 or 0, or rename the column if it is something else."
         raise field.wrong("true or false", value, advice)
     return known
-
-
-RUBRIC = re.compile(r"score\d_description")
 
 
 def rubrics(field: Field) -> dict[str, str] | None:
@@ -178,9 +175,6 @@ def rubrics(field: Field) -> dict[str, str] | None:
         raise field.wrong("keys such as score1_description", wrong, advice)
     texts = {key: text for key, text in value.items() if not is_blank(text)}
     return {key: field.text(text, advice, f", item '{key}'") for key, text in texts.items()} or None
-
-
-LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {reference: retrieved_contexts}."
 
 
 def _question(field: Field) -> str:

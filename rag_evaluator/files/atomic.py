@@ -19,6 +19,13 @@ import psutil
 from rag_evaluator.errors import ResultsError
 
 SHORT = 16  # hexadecimal digits
+HEAD = 4096  # bytes in which the mark of a file is
+SCRATCH = ".writing-"
+NAME_BYTES = 160  # file systems allow 255 for the whole name
+UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
+NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
+NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
 
 
 def short_digest(content: str | bytes | Iterable[bytes]) -> str:
@@ -35,9 +42,6 @@ def file_digest(path: Path) -> str:
     """64 hexadecimal digits of a file's content. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-HEAD = 4096  # bytes in which the mark of a file is
 
 
 def check_replaceable(path: Path, mark: bytes | None, force: bool = False, inputs: Iterable[Path | None] = ()) -> None:
@@ -71,9 +75,6 @@ def check_replaceable(path: Path, mark: bytes | None, force: bool = False, input
     if head and not is_own and not force:
         why = "; somebody may have filled it in" if mark is None else ", and this command did not write it"
         raise ResultsError(f"{path} exists already{why}. Choose another name, or --force.")
-
-
-SCRATCH = ".writing-"
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -139,10 +140,6 @@ def _host() -> str:
     return re.sub(r"\W", "_", socket.gethostname())
 
 
-NAME_BYTES = 160  # file systems allow 255 for the whole name
-UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
-
-
 def safe_names(texts: Sequence[str]) -> list[str]:
     """A file name for each text, all different, also where upper and lower case are one.
 
@@ -183,9 +180,6 @@ def folder_names(paths: Sequence[str]) -> dict[str, str]:
         return "/".join(next(unique, [str(PurePath(*own))]))
 
     return {path: shortest(path) for path in paths}
-
-
-NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
 
 @contextmanager
@@ -255,10 +249,6 @@ def _link(source: Path, target: Path) -> bool:
             return False
         source.rename(target)  # two at the same moment: the later one wins, both are whole
     return True
-
-
-NUMBER = r"(?:-?\d[\d.eE+-]*|null)"
-NUMBERS = re.compile(rf"\[\n\s+({NUMBER}(?:,\n\s+{NUMBER})*)\n\s*\]")  # no string of JSON holds a line break
 
 
 def json_text(value: Any) -> str:

@@ -16,6 +16,7 @@ SYNC_SECONDS = 1.0
 BLOCK = 1 << 16  # bytes read at once
 CHECKSUM = b', "sha256": "'
 Item = TypeVar("Item")
+Key = tuple[str, ...]
 
 
 def json_line(record: Mapping[str, Any]) -> bytes:
@@ -115,9 +116,6 @@ def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int,
                 continue
             yield place, record
             place += len(line)
-
-
-Key = tuple[str, ...]
 
 
 class Records:

@@ -19,6 +19,9 @@ Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 
 CHECKING = "checking rows, prompts and models"
+WIDTH = 120  # characters of a line
+FIRST = 2.0  # seconds: a command that takes less writes no line
+APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 def silent(done: int, total: int) -> None:
@@ -119,9 +122,6 @@ def duration(seconds: float) -> str:
     return f"{days} d {clock}" if days else clock
 
 
-WIDTH = 120  # characters of a line
-
-
 def line_of(state: State) -> str:
     """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
     clock = duration(state.elapsed)
@@ -196,10 +196,6 @@ def write_to(stream: TextIO | None) -> Callable[[State], None]:
                 os.write(number, text.encode(encoding))
 
     return write
-
-
-FIRST = 2.0  # seconds: a command that takes less writes no line
-APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 class Watch:

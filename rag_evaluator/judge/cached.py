@@ -17,6 +17,9 @@ from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, l
 Kept = Mapping[str, Any]  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options
 Answer = TypeVar("Answer")
+RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count
+USEFUL = 64  # tokens: less room than that is none
+BREAKS = ["\n\n", "\n", "。", "！", "？", ". ", "; ", ", ", "，", " ", ""]  # best places to split first
 
 
 class CachedJudge:
@@ -111,11 +114,6 @@ class CachedJudge:
             return answer
 
         return read(await self._flights.get((key[1], wanted), ask_and_keep))
-
-
-RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count
-USEFUL = 64  # tokens: less room than that is none
-BREAKS = ["\n\n", "\n", "。", "！", "？", ". ", "; ", ", ", "，", " ", ""]  # best places to split first
 
 
 class Window:

@@ -32,6 +32,8 @@ from rag_evaluator.judge.protocol import (
     validated,
 )
 
+NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
+
 
 @dataclass(frozen=True)
 class Thought:
@@ -208,9 +210,6 @@ class EngineJudge:
 def engine_of(judge: JudgeProtocol) -> Engine | None:
     """The engine behind a judge; None for a ragas or LangChain LLM."""
     return judge.engine if isinstance(judge, EngineJudge) else None
-
-
-NextLogprobs = Callable[[Ids, Sequence[int]], Awaitable[Sequence[float]]]
 
 
 async def probabilities(prompt: Ids, options: Sequence[Ids], next_logprobs: NextLogprobs) -> list[float]:

@@ -27,6 +27,7 @@ from rag_evaluator.judge.judge import RagasLLM
 from rag_evaluator.judge.pipelines import is_langchain
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
+WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces
 
 
 def as_judge(judge: Any) -> JudgeProtocol:
@@ -114,9 +115,6 @@ def _form(llm: Any, response_model: type[BaseModel]) -> Any:
 
 def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
-
-
-WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces
 
 
 def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 from rag_evaluator.judge.pipelines import named
 
 Answer = TypeVar("Answer", bound=BaseModel)
+LLM = InstructorBaseRagasLLM
+"""A judge as metrics of `ragas.metrics.collections` take one."""
 
 
 class RagasLLM(InstructorBaseRagasLLM):
@@ -104,7 +106,3 @@ class Judge(RagasLLM):
         check_engine_keys(config, lambda *_: "JudgeConfig")
         config = with_engine(config)
         return cls(find_engine(config.engine).load(config, offline), config)
-
-
-LLM = InstructorBaseRagasLLM
-"""A judge as metrics of `ragas.metrics.collections` take one."""

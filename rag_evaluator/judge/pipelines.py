@@ -13,6 +13,8 @@ from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 if TYPE_CHECKING:
     pass
 
+PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
+
 
 def is_langchain(judge: Any) -> bool:
     """Whether an object is a LangChain language model, found out without importing LangChain."""
@@ -47,9 +49,6 @@ def named(config: JudgeConfig, judge: Any) -> JudgeConfig:
     """The settings of a judge that was given as an object, with its name as model."""
     name = name_of(judge, model_in(judge)) or type(judge).__name__
     return config.model_copy(update={"model": DEMO if name == str(DEMO_JUDGE) else name})
-
-
-PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
 
 
 def unread_settings(pipeline: Any, config: JudgeConfig) -> dict[str, str]:

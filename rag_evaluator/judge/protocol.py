@@ -23,6 +23,9 @@ from rag_evaluator.judge.grammar.lark import Budget
 ENDLESS = 10**9
 Draw = tuple[int, int]
 """(repeat, occurrence): tells equal questions apart when answers are sampled; equal draws give equal answers."""
+DECIMALS = 6
+NEVER = math.exp(-30)  # in place of a probability of 0
+Ids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -282,11 +285,6 @@ def validated(reply: Reply, response_model: type[BaseModel], schema: Schema, lim
     if part is None or not is_enough:
         raise BudgetError(limit, part)
     return part
-
-
-DECIMALS = 6
-NEVER = math.exp(-30)  # in place of a probability of 0
-Ids = tuple[int, ...]
 
 
 class Option(str):

@@ -23,6 +23,8 @@ from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
+TICK = 0.2  # seconds
+LOOKING = "looking for what is made already"
 
 
 @dataclass
@@ -158,10 +160,6 @@ class Cells:
     def _drop(self, chunk: Chunk) -> None:
         self._open.pop(chunk.number, None)
         self.journal.clear(chunk.number)
-
-
-TICK = 0.2  # seconds
-LOOKING = "looking for what is made already"
 
 
 def run_stage(

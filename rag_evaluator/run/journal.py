@@ -30,6 +30,17 @@ from rag_evaluator.files import checked_line, read_checked, read_lines
 from rag_evaluator.run.plan import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
+FORMAT = 2
+MAIN_TASK = "evaluate"
+MAIN_STAGE = "scores"
+PARTS = "parts"
+SCORES = "scores"
+ANSWERS = "answers"
+WORKERS = "workers"
+TMP = "tmp"
+FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
+SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
+
 
 class Key(NamedTuple):
     """What tells a record from all others of its stage."""
@@ -47,18 +58,6 @@ class Line:
     index: int
     key: Key
     record: Record
-
-
-FORMAT = 2
-MAIN_TASK = "evaluate"
-MAIN_STAGE = "scores"
-PARTS = "parts"
-SCORES = "scores"
-ANSWERS = "answers"
-WORKERS = "workers"
-TMP = "tmp"
-FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
-SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
 OF_CHOSEN = ("texts",)  # options that follow from which rows are taken
 UNNAMED = "its judge or embeddings have no name, so that nothing tells their scores from those of others"
+Place = tuple[int, str, int]  # of a cell in its stage: index of the unit, column, number of the repetition
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,6 @@ def _difference(old: str | None, new: str | None) -> str:
     before, now = (dict(part.partition(":")[::2] for part in line.split("|")) for line in (old, new))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return ", ".join(f"{name} {before.get(name, 'not set')} before, {now.get(name, 'not set')} now" for name in names)
-
-
-Place = tuple[int, str, int]  # of a cell in its stage: index of the unit, column, number of the repetition
 
 
 @dataclass(frozen=True)

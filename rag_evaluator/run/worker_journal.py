@@ -31,6 +31,9 @@ from rag_evaluator.run.stage import Stage
 from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.workers import WorkerNote, now
 
+Start = Literal["continue", "fresh", "update"]
+ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
+
 
 def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     """Write the records of an older generation that the stage can use into the chunks where they belong now.
@@ -51,10 +54,6 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
-
-
-Start = Literal["continue", "fresh", "update"]
-ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
 
 
 class WorkerJournal(Journal):

@@ -16,6 +16,7 @@ from rag_evaluator.errors import ConfigError
 
 SAME_START = 2.0  # seconds by which two readings of a process's start may differ
 Moment = Annotated[float, Field(ge=0, lt=1e11)]  # seconds since the epoch
+DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 def now() -> float:
@@ -72,9 +73,6 @@ class WorkerNote:
             return True
         except psutil.Error:  # somebody else's process: it lives
             return False
-
-
-DEVICES = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True)

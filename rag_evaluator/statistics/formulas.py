@@ -14,6 +14,11 @@ from numpy.typing import NDArray
 TIE = 1e-6  # scores that differ by no more are equal: 1.0000000000000002 is a cosine, too
 Kind = Literal["judged", "continuous"]
 Better = Literal["higher", "lower"]
+Array = NDArray[np.float64]
+LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
+LEAST_WEIGHT = 0.1  # of a pseudo-unit
+UNSEEN = 0.4  # weight, in effective units, of a unit at the worst difference that was not drawn
+STEPS = 30  # halvings
 
 
 class Scale(NamedTuple):
@@ -72,13 +77,6 @@ class Estimate:
     def is_clustered(self) -> bool:
         """Whether rows depend on each other, by clusters of which there are several."""
         return ", clustered" in self.ci_method
-
-
-Array = NDArray[np.float64]
-LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
-LEAST_WEIGHT = 0.1  # of a pseudo-unit
-UNSEEN = 0.4  # weight, in effective units, of a unit at the worst difference that was not drawn
-STEPS = 30  # halvings
 
 
 class Units(NamedTuple):

@@ -27,6 +27,18 @@ from rag_evaluator.statistics.formulas import (
 )
 from rag_evaluator.statistics.labelled import cluster_numbers
 
+NO_SCORE = "none: no scores"
+ONE_SCORE = "range: one score"
+ONE_CLUSTER = "range: one cluster"
+ONE_WEIGHT = "range: one has nearly all the weight"
+STUDENT = "student-t"
+TIED = (
+    "Student's t, which made the interval, may make it too narrow where scores pile up; for a metric of your own set "
+    "kind: judged, for others read the pass rate of a threshold"
+)
+PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
+OF_DIFFERENCE = (0.0,)  # the points of units of differences
+
 
 def missing_bounds(values: ArrayLike, scale: Scale) -> tuple[float | None, float | None]:
     """The mean if each missing score (NaN, None) were the lowest, and the highest, of its range.
@@ -126,21 +138,6 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
 def has_one_unit(shares: Array) -> bool:
     """Whether one unit has so much of the weight that nothing is known of how much units differ."""
     return 1 / math.fsum(shares**2) < LEAST_UNITS
-
-
-NO_SCORE = "none: no scores"
-ONE_SCORE = "range: one score"
-ONE_CLUSTER = "range: one cluster"
-ONE_WEIGHT = "range: one has nearly all the weight"
-STUDENT = "student-t"
-TIED = (
-    "Student's t, which made the interval, may make it too narrow where scores pile up; for a metric of your own set "
-    "kind: judged, for others read the pass rate of a threshold"
-)
-PASS = Scale(0.0, 1.0, "judged", "higher")  # a pass is 1, a failure 0
-
-
-OF_DIFFERENCE = (0.0,)  # the points of units of differences
 
 
 def mean_interval(

@@ -12,6 +12,8 @@ FOLDS = 5
 
 
 Places = NDArray[np.int64]
+LEAST_OF_STRATUM = 2  # of a stratum: one label says nothing of how much labels differ
+NO_LABEL = "none: no row has a label"
 
 
 def dealt(members: Places, strata: Places | None = None, folds: int = FOLDS, seed: int = 0) -> Places:
@@ -30,12 +32,6 @@ def dealt(members: Places, strata: Places | None = None, folds: int = FOLDS, see
     order = np.lexsort((np.random.default_rng(seed).permutation(units), home))
     dealing[order] = np.arange(units) % max(min(folds, units), 1)
     return np.asarray(dealing[members], dtype=np.int64)
-
-
-LEAST_OF_STRATUM = 2  # of a stratum: one label says nothing of how much labels differ
-
-
-NO_LABEL = "none: no row has a label"
 
 
 @dataclass(frozen=True, eq=False)

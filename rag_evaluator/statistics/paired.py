@@ -13,6 +13,16 @@ from rag_evaluator.statistics.formulas import TIE, UNSEEN, Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_test
 
 Floats = NDArray[np.float64]
+ALPHA = 0.05
+POWER = 0.8
+MOST_ROWS = 100_000
+FEWEST = 2  # rows; one has the whole range
+UNLIMITED = 10**12
+FINENESS = 10**6  # parts of a metric's range in which the smallest difference is looked for
+EFFECT = 0.05  # a difference worth finding, in units of a metric
+Verdict = Literal[
+    "shown", "not settled", "equal in all rows", "equal within the margin", "different, but less than the margin"
+]
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -30,19 +40,9 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-ALPHA = 0.05
-POWER = 0.8
-
-
 def is_shown(p_holm: float | None) -> bool:
     """Whether a difference is shown: its p-value after Holm is at most `ALPHA`; None: it was not tested."""
     return p_holm is not None and p_holm <= ALPHA + 1e-12
-
-
-MOST_ROWS = 100_000
-FEWEST = 2  # rows; one has the whole range
-UNLIMITED = 10**12
-FINENESS = 10**6  # parts of a metric's range in which the smallest difference is looked for
 
 
 def smallest_difference(
@@ -121,12 +121,6 @@ def _power(size: float, n: int) -> float:
     limit = stdtrit(n - 1, 1 - ALPHA / 2)
     shift = size * math.sqrt(n)
     return float(1 - nctdtr(n - 1, shift, limit) + nctdtr(n - 1, shift, -limit))
-
-
-EFFECT = 0.05  # a difference worth finding, in units of a metric
-Verdict = Literal[
-    "shown", "not settled", "equal in all rows", "equal within the margin", "different, but less than the margin"
-]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,26 @@ from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.results import NOT_COUNTED
 
+LONGEST_PHRASE = 300  # characters; a longer sentence is no greeting
+LABEL_WORDS = 3  # the longest label
+LABEL_LETTERS = 8  # letters in languages without spaces
+LINE = re.compile(
+    r"\s*(?:>\s*)*(?:(?P<heading>#{1,6})\s+|(?:[-*+•‣▪–—]|[①-⑳]|(?P<number>\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?)?"
+)
+NUMBER = re.compile(r"\d{1,3}[.)]")
+CITATION = re.compile(r"\s*[\[【]\^?\d{1,3}(?:\s*[,;，、；–-]\s*\d{1,3})*[\]】](?:\([^()\s]*\))?")
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
+PAIRED = re.compile(r"(\*\*|__|~~|`)(?=\S)(.{1,300}?)(?<=\S)\1")
+SINGLE = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_]*?[^\s*_])\1(?![\w*])")
+EDGES = re.compile(r"^(?:\*\*|__|~~)+|(?:\*\*|__|~~)+$")  # of signs that span several sentences
+DIVIDES = r"[;:،؛，；：、–—()（）]|\s-\s|[.!?…؟。！？।]+(?=\s)"  # clauses, beside commas
+AROUND = " \t.!?…؟。！？।'\"“”„«»‘’「」『』¡¿"
+APOSTROPHES = str.maketrans("’ʼ`´", "''''")
+ALIKE = str.maketrans("أإآى", "اااي", "ـ")  # Arabic letters that are written either way
+HARAKAT = re.compile("[\u064b-\u0652\u0670]")
+OPENING = "opening"
+KINDS = ("greeting", "thanks", "offer", "introduction", "refusal")
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -31,27 +51,6 @@ class Sentence:
     end: int
     counts: bool
     why: str = ""
-
-
-LONGEST_PHRASE = 300  # characters; a longer sentence is no greeting
-LABEL_WORDS = 3  # the longest label
-LABEL_LETTERS = 8  # letters in languages without spaces
-
-LINE = re.compile(
-    r"\s*(?:>\s*)*(?:(?P<heading>#{1,6})\s+|(?:[-*+•‣▪–—]|[①-⑳]|(?P<number>\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?)?"
-)
-NUMBER = re.compile(r"\d{1,3}[.)]")
-CITATION = re.compile(r"\s*[\[【]\^?\d{1,3}(?:\s*[,;，、；–-]\s*\d{1,3})*[\]】](?:\([^()\s]*\))?")
-LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-PAIRED = re.compile(r"(\*\*|__|~~|`)(?=\S)(.{1,300}?)(?<=\S)\1")
-SINGLE = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_]*?[^\s*_])\1(?![\w*])")
-EDGES = re.compile(r"^(?:\*\*|__|~~)+|(?:\*\*|__|~~)+$")  # of signs that span several sentences
-
-DIVIDES = r"[;:،؛，；：、–—()（）]|\s-\s|[.!?…؟。！？।]+(?=\s)"  # clauses, beside commas
-AROUND = " \t.!?…؟。！？।'\"“”„«»‘’「」『』¡¿"
-APOSTROPHES = str.maketrans("’ʼ`´", "''''")
-ALIKE = str.maketrans("أإآى", "اااي", "ـ")  # Arabic letters that are written either way
-HARAKAT = re.compile("[\u064b-\u0652\u0670]")
 
 
 def sentences_of(text: str, language: Language) -> list[Sentence]:
@@ -147,10 +146,6 @@ def _is_label(text: str, heading: bool, language: Language) -> bool:
     if not introduces or re.search("[:：]", body) or body[-1:] in ".!。！।":
         return False
     return len(body.split()) <= LABEL_WORDS if language.spaced else len(body) <= LABEL_LETTERS
-
-
-OPENING = "opening"
-KINDS = ("greeting", "thanks", "offer", "introduction", "refusal")
 
 
 def _kind(text: str, divides: re.Pattern[str], kinds: dict[str, re.Pattern[str]]) -> str:

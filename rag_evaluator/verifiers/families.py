@@ -14,6 +14,9 @@ from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError
 from rag_evaluator.hub import read_settings
 
+SEQUENCE = "AutoModelForSequenceClassification"
+Settings = Mapping[str, Any]
+
 # Any in this module: JSON.
 
 
@@ -47,7 +50,6 @@ class Family:
     other: int = 0
 
 
-SEQUENCE = "AutoModelForSequenceClassification"
 VERIFIERS: Mapping[str, Family] = {
     "minicheck-roberta": Family(
         "RobertaForSequenceClassification", SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, window=512
@@ -106,7 +108,6 @@ VERIFIERS: Mapping[str, Family] = {
         supported=0,
     ),
 }
-Settings = Mapping[str, Any]
 
 
 def settings_of(folder: Path, key: str = "verifier.model") -> dict[str, Any]:

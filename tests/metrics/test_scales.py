@@ -34,7 +34,10 @@ def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Sc
     ("sentence", "names"),
     [
         (r"these are continuous: ([^.]*)\.", {name for name, row in METRICS.items() if row.scale.kind == "continuous"}),
-        (r"These measure retrieval: ([^.]*)\.", {name for name, row in METRICS.items() if row.component == "retrieval"}),
+        (
+            r"These measure retrieval: ([^.]*)\.",
+            {name for name, row in METRICS.items() if row.component == "retrieval"},
+        ),
     ],
 )
 def test_the_docs_name_kinds_and_stages(sentence: str, names: set[str]) -> None:

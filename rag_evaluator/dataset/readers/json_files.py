@@ -11,6 +11,19 @@ from typing import Any
 from rag_evaluator.dataset.json_values import Several
 from rag_evaluator.errors import DatasetError
 
+WESTERN = "À-ÏÑ-ÖØ-Üß-ïñ-öø-üÿŒœ"
+LETTERS = {
+    "CP932": re.compile("[\u3040-\u30ff]"),
+    "GB18030": re.compile("[的是了在不有和问答]"),
+    "CP1252": re.compile(
+        rf"(?=.*[a-z][’{WESTERN}])[\x00-\x7f{WESTERN}€‚„…•–—‘’“”‹›«»¡¿ªº°·§©®™£±½²´\xa0]*\Z", re.DOTALL
+    ),
+}
+"""What Excel writes in Japan, China and the West -> what it is known by: kana, the commonest Chinese letters; no signs
+but Western ones, one of them behind a Latin letter."""
+# Keys under which datasets are exported as one object, {key: [objects]}.
+_ROW_LISTS = ("samples", "data", "rows", "results")
+
 
 @dataclass(frozen=True)
 class InputRecord:
@@ -66,18 +79,6 @@ def _decoded(data: bytes, path: Path, line: int) -> str:
         ) from error
 
 
-WESTERN = "À-ÏÑ-ÖØ-Üß-ïñ-öø-üÿŒœ"
-LETTERS = {
-    "CP932": re.compile("[\u3040-\u30ff]"),
-    "GB18030": re.compile("[的是了在不有和问答]"),
-    "CP1252": re.compile(
-        rf"(?=.*[a-z][’{WESTERN}])[\x00-\x7f{WESTERN}€‚„…•–—‘’“”‹›«»¡¿ªº°·§©®™£±½²´\xa0]*\Z", re.DOTALL
-    ),
-}
-"""What Excel writes in Japan, China and the West -> what it is known by: kana, the commonest Chinese letters; no signs
-but Western ones, one of them behind a Latin letter."""
-
-
 def _encoding_of(data: bytes) -> str:
     """What the bytes of a file that is no UTF-8 look like; empty where nobody knows."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -100,10 +101,6 @@ def library_errors(name: str, expected: str, advice: str) -> Iterator[None]:
         raise DatasetError(
             f"{name}: expected {expected}, but it cannot be read ({type(error).__name__}: {error}). {advice}"
         ) from error
-
-
-# Keys under which datasets are exported as one object, {key: [objects]}.
-_ROW_LISTS = ("samples", "data", "rows", "results")
 
 
 def read_jsonl(path: Path) -> Iterator[InputRecord]:

@@ -22,6 +22,11 @@ OWN_SHEETS = (SCORES, "labels")  # that are read of workbooks that this program 
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
 _Row = tuple[int, Sequence[Any]]
+# Office Open XML writes what XML cannot hold as _x000D_, and an underscore that would look like one as _x005F_.
+_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|FFF[EF]|005F(?=_x[0-9A-Fa-f]{4}_))_")
+_START = "[=+\\-@\t\r\n＝＋－＠]"
+_ESCAPED = re.compile(f"'+{_START}")
+_TO_ESCAPE = re.compile(f"'*{_START}")
 
 
 def is_cells(path: Path) -> bool:
@@ -153,10 +158,6 @@ def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, is_calcula
     return value
 
 
-# Office Open XML writes what XML cannot hold as _x000D_, and an underscore that would look like one as _x005F_.
-_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|FFF[EF]|005F(?=_x[0-9A-Fa-f]{4}_))_")
-
-
 def _records(name: str, rows: Iterable[_Row]) -> Iterator[InputRecord]:
     """Rows under the first row that is not blank; blank rows are skipped and still counted.
 
@@ -172,11 +173,6 @@ def _records(name: str, rows: Iterable[_Row]) -> Iterator[InputRecord]:
     for number, cells in body:
         row = joined((names[place], cells[place]) for place in kept)
         yield InputRecord(f"{name}, row {number}", row, is_cells=True)
-
-
-_START = "[=+\\-@\t\r\n＝＋－＠]"
-_ESCAPED = re.compile(f"'+{_START}")
-_TO_ESCAPE = re.compile(f"'*{_START}")
 
 
 def harmless(value: Any) -> Any:

@@ -40,6 +40,8 @@ NO_TEMPLATE = (
 )
 logger = logging.getLogger(__name__)
 Rendered = tuple[str, str]  # what a template puts before and after the user's message
+PLACE = "local_files_only revision subfolder cache_dir token trust_remote_code code_revision gguf_file".split()
+"""Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
 
 
 def render(
@@ -132,10 +134,6 @@ def read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> s
         raise ModelError(
             f"judge.model: {error} Write one to a file, and give its path as judge.chat_template."
         ) from error
-
-
-PLACE = "local_files_only revision subfolder cache_dir token trust_remote_code code_revision gguf_file".split()
-"""Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
 
 
 def read_tokenizer(source: str, **kwargs: Any) -> Any:

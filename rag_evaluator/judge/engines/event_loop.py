@@ -19,6 +19,19 @@ from weakref import WeakKeyDictionary
 
 from rag_evaluator.errors import JudgeLostError
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+REMEMBERED = 65_536  # values: enough for a long run, small beside a model
+QUIET_PASSES = 12
+"""Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
+OWNER = "models"  # the name of the thread begins with it
+MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix=OWNER)
+P = ParamSpec("P")
+T = TypeVar("T")
+Handle = Callable[[Sequence[Any]], Sequence[Any]]
+BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
+"""Takes more requests in and answers some of those that it has, at least one; both by number."""
+
 
 def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
     """Run a coroutine to its end, on a thread of its own if this thread's event loop is running (a notebook)."""
@@ -31,12 +44,6 @@ def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
         return thread.submit(asyncio.run, coroutine).result()
     finally:
         thread.shutdown(wait=False)
-
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-REMEMBERED = 65_536  # values: enough for a long run, small beside a model
 
 
 class SingleFlight(Generic[K, V]):
@@ -81,15 +88,6 @@ class SingleFlight(Generic[K, V]):
                     self._kept.popitem(last=False)
 
 
-QUIET_PASSES = 12
-"""Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
-
-OWNER = "models"  # the name of the thread begins with it
-MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix=OWNER)
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
 def on_model_thread(work: Callable[P, T]) -> Callable[P, T]:
     """The function, which the thread that owns the models runs while the caller waits.
 
@@ -104,11 +102,6 @@ def on_model_thread(work: Callable[P, T]) -> Callable[P, T]:
         return MODELS.submit(copy_context().run, partial(work, *args, **kwargs)).result()
 
     return run_there
-
-
-Handle = Callable[[Sequence[Any]], Sequence[Any]]
-BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
-"""Takes more requests in and answers some of those that it has, at least one; both by number."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,19 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, JudgeProtocol, Reply, Request, ThoughtFormat
 
+ENGINES: dict[str, str] = {
+    "transformers": "rag_evaluator.judge.engines.transformers.engine:TransformersEngine",
+    "server": "rag_evaluator.judge.engines.server.engine:ServerJudge",
+    "vllm": "rag_evaluator.judge.engines.vllm.engine:VllmEngine",
+}
+PATHS = {
+    "packed": "packed batches (fast)",
+    "plain": "padded batches (about 4 times the CPU time of packed ones)",
+    "server": "a server that is asked",
+    "vllm": "vLLM in this process",
+}
+FASTER = "`engine: vllm` is faster with most such models (docs/engines.md)"
+
 
 class Encoder(Protocol):
     """Text to token ids, as the model was taught to read them.
@@ -85,20 +98,6 @@ class EngineRow(Protocol):
 
     def load(self, config: JudgeConfig, offline: bool) -> Engine | JudgeProtocol:
         """Load the model; a judge where an engine takes no token ids. Raises `ModelError`."""
-
-
-ENGINES: dict[str, str] = {
-    "transformers": "rag_evaluator.judge.engines.transformers.engine:TransformersEngine",
-    "server": "rag_evaluator.judge.engines.server.engine:ServerJudge",
-    "vllm": "rag_evaluator.judge.engines.vllm.engine:VllmEngine",
-}
-PATHS = {
-    "packed": "packed batches (fast)",
-    "plain": "padded batches (about 4 times the CPU time of packed ones)",
-    "server": "a server that is asked",
-    "vllm": "vLLM in this process",
-}
-FASTER = "`engine: vllm` is faster with most such models (docs/engines.md)"
 
 
 def find_engine(name: str) -> EngineRow:

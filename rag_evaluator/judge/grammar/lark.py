@@ -22,6 +22,15 @@ TERMINALS = {
     "boolean": ("BOOLEAN", "BOOLEAN: /true|false/"),
     "null": ("NULL", "NULL: /null/"),
 }
+MIN_STRING = 1  # tokens, as those that follow
+USEFUL_STRING = 32
+LONGEST_REASON = 256
+CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
+SHARED = "\0"  # in place of items that are counted elsewhere
+SLACK = 8  # tokens: the answer's first space, and tokens that are split differently than in the count
+TIMES = 2  # the texts of a list may have so many times the tokens of the text that they are made from
+REASONS = frozenset({"reason", "feedback"})
+"""Fields in which a judge says why."""
 
 
 def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
@@ -154,17 +163,6 @@ def _listed(items: Sequence[str], depth: int) -> str:
         return _literal("[]")
     separator = f" {_literal(',' + line(depth + 1))} "
     return f"{_literal('[' + line(depth + 1))} {separator.join(items)} {_literal(line(depth) + ']')}"
-
-
-MIN_STRING = 1  # tokens, as those that follow
-USEFUL_STRING = 32
-LONGEST_REASON = 256
-CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
-SHARED = "\0"  # in place of items that are counted elsewhere
-SLACK = 8  # tokens: the answer's first space, and tokens that are split differently than in the count
-TIMES = 2  # the texts of a list may have so many times the tokens of the text that they are made from
-REASONS = frozenset({"reason", "feedback"})
-"""Fields in which a judge says why."""
 
 
 @dataclass(frozen=True)

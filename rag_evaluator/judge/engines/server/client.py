@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 UNIX = "unix:"
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 EXAMPLES = "http://127.0.0.1:8000/v1 or unix:/run/judge.sock"
+CONNECT = 10.0  # seconds
+READ = 600.0  # an answer may wait for others
+RETRIES = 8  # of a request; with the pauses between them about 40 seconds
+BUSY = frozenset({408, 409, 429, 503, 529})
+GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
+FAILED = 500  # what an error without a status is taken for
 
 
 @dataclass(frozen=True)
@@ -92,14 +98,6 @@ def _key(variable: str | None) -> str:
     if not key:
         raise ModelError(f"judge.api_key_env: the environment variable {variable} is not set. Set it to the key.")
     return key
-
-
-CONNECT = 10.0  # seconds
-READ = 600.0  # an answer may wait for others
-RETRIES = 8  # of a request; with the pauses between them about 40 seconds
-BUSY = frozenset({408, 409, 429, 503, 529})
-GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
-FAILED = 500  # what an error without a status is taken for
 
 
 class Client:

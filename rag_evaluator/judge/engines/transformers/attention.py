@@ -33,6 +33,7 @@ Prefix = Sequence[Layer]
 
 Part = tuple[torch.Tensor, torch.Tensor]
 """Output `(tokens, group, kv_heads, value_dim)` and log-sum-exp `(tokens, group, kv_heads)` of a part of the keys."""
+ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of a GPU
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,6 @@ class Step:
         return mask.masked_fill_(flat, float("-inf"))
 
 
-ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of a GPU
 Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
 
 

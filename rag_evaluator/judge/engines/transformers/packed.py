@@ -59,6 +59,8 @@ KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to th
 # of the largest logit
 LIMIT = 1e-4
 HALF_LIMIT = 5e-2
+KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
+PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
 class PackedModel:
@@ -237,10 +239,6 @@ def _small_windows(holders: Sequence[Any]) -> Iterator[None]:
     finally:
         for holder, name, size in larger:
             setattr(holder, name, size)
-
-
-KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
-PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
 
 @dataclass

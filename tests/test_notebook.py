@@ -1,7 +1,9 @@
-"""The example notebook runs from top to bottom, and shows tables."""
+"""The example notebook runs from top to bottom, and shows tables; the example by hand gives what `evaluate` gives."""
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,12 @@ def test_the_notebook_shows_tables_and_nothing_that_libraries_say(executed: list
     assert "Failed: 3 of 3 rules, according to the toy judge" in verdicts
     said = [output for cell in executed for output in cell.outputs if output.get("name") == "stderr"]
     assert [output.text for output in said if WIDGETS not in output.text] == []
+
+
+@pytest.mark.docs
+def test_ragas_asked_by_hand_gives_the_score_of_evaluate() -> None:
+    """The example itself ends with an error where the two differ."""
+    command = [sys.executable, str(ROOT / "examples" / "by_hand.py")]
+    made = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.startswith("by hand ")

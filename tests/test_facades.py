@@ -1,73 +1,69 @@
-"""Tests import what a package offers, not its modules: then code can move without its tests."""
+"""A package's `__init__.pyi` is its interface: what other packages import, and nothing else; tests use these names."""
 
 import ast
 from collections.abc import Iterator
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-PACKAGE = TESTS.parent / "rag_evaluator"
-PUBLIC = ("rag_evaluator.cli.main", "rag_evaluator.ragas.")  # the program's entry; modules named as in ragas
-
-PATCHED = {
-    "rag_evaluator.cli.console",
-    "rag_evaluator.cli.evaluate",
-    "rag_evaluator.cli.watching",
-    "rag_evaluator.files.atomic",
-    "rag_evaluator.judge.engines.transformers.attention",
-    "rag_evaluator.judge.engines.transformers.decoder",
-    "rag_evaluator.judge.engines.transformers.loading",
-    "rag_evaluator.judge.engines.transformers.packed",
-    "rag_evaluator.hub.lookup",
-    "rag_evaluator.report.document",
-    "rag_evaluator.results.xlsx",
-    "rag_evaluator.tasks.evaluation",
-    "rag_evaluator.tasks.manifest",
-    "rag_evaluator.tasks.question",
-}
-"""Modules that tests still import whole, most to replace a name of theirs; none is to be added."""
+ROOT = TESTS.parent
+PACKAGE = ROOT / "rag_evaluator"
+OPEN = ("rag_evaluator.cli.main", "rag_evaluator.ragas")  # the program's entry; modules named as in ragas
+INNER: set[str] = set()
+"""Modules that tests import all the same, and why."""
 
 
-def imported(file: Path) -> Iterator[str]:
-    """The modules of ours that a file imports."""
+def interface_of(module: str) -> str | None:
+    """The package whose interface stands for a module: `rag_evaluator.judge`, `rag_evaluator.features.app`; or None."""
+    parts = module.split(".")
+    size = 3 if parts[1:2] == ["features"] else 2
+    return ".".join(parts[:size]) if len(parts) >= size and (ROOT / Path(*parts[:size])).is_dir() else None
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    """Modules, and the list of public names."""
+    yield from folder.rglob("*.py")
+    yield from [PACKAGE / "__init__.pyi"] if folder == PACKAGE else []
+
+
+def imports(file: Path) -> Iterator[tuple[str, str]]:
+    """Module of ours and name of each import from another package."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    own = interface_of(".".join(parts)) if parts[0] == PACKAGE.name else None
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from (name if is_module(name) else node.module for name in names_of(node))
+        if isinstance(node, ast.ImportFrom) and (node.module or node.level):
+            module = f"rag_evaluator.{node.module}" if node.level else node.module or ""
+            if (module.startswith("rag_evaluator.") and own is None) or interface_of(module) not in (None, own):
+                yield from ((module, alias.name) for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("rag_evaluator."))
 
 
-def imported_names(file: Path) -> Iterator[str]:
-    """Whatever is imported from modules, with the module."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from names_of(node)
+def is_inner(module: str, name: str) -> bool:
+    """Whether an import passes an interface by."""
+    package = interface_of(module)
+    is_module = (ROOT / Path(*module.split("."), name)).with_suffix(".py").is_file()
+    return package is not None and not module.startswith(OPEN) and (module != package or is_module)
 
 
-def names_of(node: ast.ImportFrom) -> list[str]:
-    return [f"{node.module}.{alias.name}" for alias in node.names]
+@cache
+def used_by_packages() -> set[tuple[str, str]]:
+    return {pair for file in sources(PACKAGE) for pair in imports(file)}
 
 
-def is_module(name: str) -> bool:
-    path = PACKAGE.parent.joinpath(*name.split("."))
-    return path.is_dir() or path.with_suffix(".py").is_file()
+def test_packages_import_each_other_through_their_interfaces() -> None:
+    assert [pair for pair in used_by_packages() if is_inner(*pair)] == []
 
 
-def is_inner(module: str) -> bool:
-    """Whether a module lies inside a package: `rag_evaluator.judge.protocol`, `rag_evaluator.features.app.store`."""
-    depth = 3 if module.startswith("rag_evaluator.features.") else 2
-    return module.startswith("rag_evaluator.") and module.count(".") >= depth and not module.startswith(PUBLIC)
+def test_an_interface_names_what_another_package_uses_and_nothing_else() -> None:
+    for file in PACKAGE.rglob("*/__init__.pyi"):
+        package = ".".join(file.parent.relative_to(ROOT).parts)
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        offered = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+        assert set(offered) == {name for module, name in used_by_packages() if module == package}, package
+        assert len(offered) == len(set(offered)), package
 
 
-def test_tests_import_packages_and_not_their_modules() -> None:
-    assert {module for file in TESTS.rglob("*.py") for module in imported(file) if is_inner(module)} == PATCHED
-
-
-def test_each_name_that_a_package_offers_is_there_and_is_imported_by_a_test() -> None:
-    asked = {name for file in TESTS.rglob("*.py") for name in imported_names(file)}
-    for path in PACKAGE.rglob("__init__.py"):
-        package = import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
-        if "facade" in vars(package) and package.__name__ not in ("rag_evaluator.dataset", "rag_evaluator.tasks"):
-            offered = set(package.__all__)
-            assert not [name for name in offered if not hasattr(package, name)]
-            assert {name for name in offered if f"{package.__name__}.{name}" not in asked} == set()
+def test_tests_use_public_names_and_interfaces() -> None:
+    inner = {module for file in sources(TESTS) for module, name in imports(file) if is_inner(module, name)}
+    assert inner == INNER

@@ -26,7 +26,6 @@ from .question import settings_of as settings_of
 from .question import shown as shown
 from .question import units_of as units_of
 from .question import warn_of_rows as warn_of_rows
-from .question import warn_of_toy as warn_of_toy
 from .question import warned_once as warned_once
 from .question_conclusions import generate_conclusion as generate_conclusion
 from .question_conclusions import sort_conclusion as sort_conclusion

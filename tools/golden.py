@@ -4,7 +4,6 @@ Every command that judges or concludes (`STEPS`) runs as a user starts it, with 
 that of REV, in the same environment and on the same inputs. Scores, result files and what is printed are compared cell
 by cell. Figures are numbers, verdicts, intervals, counts, signatures and what the judge wrote; words are sentences,
 printed text and pages. Exit code 1: a figure differs. Words that differ are named, and marked where their numbers do.
-`GONE` names what one of both trees may lack.
 """
 
 import argparse

@@ -97,7 +97,7 @@ class Results(WithOverview):
         scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
         they did not fit the judge's window; `worst_quarter`, the quartile that a quarter of the scores is worse than;
         `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
-        `groups` where the configuration asks for them. See docs/formulas.md.
+        `groups` where the configuration asks for them. See docs/results.md.
         """
         summary = Summary(self.scores, self.manifest)
         for row in self._in_memory():

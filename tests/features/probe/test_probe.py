@@ -251,7 +251,7 @@ def test_rows_that_have_changed_since_are_not_merged(
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:
-    text = (ROOT / "docs" / "judging-the-judge.md").read_text("utf-8")
+    text = (ROOT / "docs" / "probe.md").read_text("utf-8")
     probes, words = (
         re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
         for heading in ("| probe | change |", "| word | meaning |")

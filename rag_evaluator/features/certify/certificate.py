@@ -70,7 +70,7 @@ class Certification:
     conclusion: Conclusion
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate with the sentences and the disagreements."""
+        """Return the certificate with the sentences and the disagreements, as JSON."""
         disagreements = list(map(asdict, self.disagreements))
         return {**self.certificate, "conclusion": self.conclusion.to_json(), "disagreements": disagreements}
 

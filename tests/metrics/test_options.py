@@ -75,7 +75,7 @@ def test_an_option_is_set_in_the_shell(load: Load, override: str, metric: str, o
     assert load("", override)[metric].options == options
 
 
-def test_every_class_of_ragas_is_a_metric_or_is_said_to_be_left_out() -> None:
+def test_every_class_of_ragas_is_a_metric_or_is_listed_as_left_out() -> None:
     page = (DOCS / "single-metrics.md").read_text(encoding="utf-8")
     table = page.split("| class of ragas | why it is left out |", 1)[1].split("\n\n", 1)[0]
     left_out = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))

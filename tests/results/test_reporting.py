@@ -61,7 +61,7 @@ def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
         (500, {}, 0),
     ],
 )
-def test_rows_that_repeat_an_earlier_row_are_said(
+def test_rows_that_repeat_an_earlier_row_are_reported(
     texts: int, keys: dict[str, str], repeats: int, tmp_path: Path
 ) -> None:
     rows = [

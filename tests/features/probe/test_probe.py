@@ -199,7 +199,7 @@ def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp
         ),
     ],
 )
-def test_bad_input_is_said_before_a_model_is_loaded(
+def test_bad_input_is_reported_before_a_model_is_loaded(
     config: Json, rows: list[Json], error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):

@@ -29,7 +29,7 @@ def generate(
     fresh: bool = False,
     progress: Progress = automatic,
 ) -> list[str]:
-    """A reference answer to each question, written from its contexts; empty where they do not hold one.
+    """Write a reference answer to each question from its contexts; empty where they do not hold one.
 
     Args:
         question_list, contexts_list, language, config, fresh, progress: as in `sort`.

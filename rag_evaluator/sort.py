@@ -31,7 +31,7 @@ def sort(
     fresh: bool = False,
     progress: Progress = automatic,
 ) -> list[Any]:
-    """The judge's order of each question's contexts, compared with the retriever's.
+    """Order each question's contexts by the judge, and compare with the retriever's order.
 
     Args:
         question_list: the questions, as a list, a tuple, a pandas, numpy or `datasets` column.

@@ -21,7 +21,7 @@ def check(folder: Path, make: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([ROOT / ".ci/run"], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)
 
 
-def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
+def test_the_check_of_a_change_prints_what_it_did_not_test(tmp_path: Path) -> None:
     done = check(tmp_path, 'echo made $*; test "$1" != real-models')
     assert done.returncode == 0
     made = "setup check test-package test test-processes test-models test-docs test-features"

@@ -19,7 +19,7 @@ def message(load: Load, text: str, *overrides: str) -> str:
     return str(caught.value)
 
 
-def test_every_wrong_key_is_told_in_one_go(load: Load) -> None:
+def test_all_wrong_keys_are_reported_together(load: Load) -> None:
     lines = message(load, METRICS + "nmae: x\njudge: {modle: y, batch_size: 0}\n").splitlines()
     assert sorted(line.split("'")[1] for line in lines) == ["judge.batch_size", "judge.modle", "nmae"]
 
@@ -67,7 +67,7 @@ def test_set_reads_its_value_as_yaml_and_reaches_into_sections(load: Load) -> No
 
 
 @pytest.mark.parametrize("override", ["judge.batch_size", "=5", " =5", ""])
-def test_set_without_key_or_value_is_told_with_an_example(load: Load, override: str) -> None:
+def test_set_without_key_or_value_is_an_error_with_an_example(load: Load, override: str) -> None:
     assert message(load, METRICS, override) == (
         f"--set {override!r}: expected key=value, for example --set judge.batch_size=8."
     )

@@ -60,11 +60,11 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
         ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x': NOT_SET is not set in the environment."),
     ],
 )
-def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str, told: str) -> None:
+def test_what_is_wrong_in_the_file_is_reported_with_its_line(load: Load, lines: str, told: str) -> None:
     assert message(load, f"{HEAD}{lines}\n").startswith(f"config.yaml, {told}")
 
 
-def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
+def test_a_wrong_item_of_a_list_is_reported_with_its_own_line(load: Load) -> None:
     assert message(load, "metrics:\n  - bleu\n  - 5\n").startswith("config.yaml, line 3: 'metrics[1]' is 5: ")
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
         ("columns={a:", "quotes in a shell: --set metrics='[bleu, rouge]', --set columns='{a: b}'."),
     ],
 )
-def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, override: str, told: str) -> None:
+def test_what_is_wrong_in_an_override_is_reported_as_a_shell_needs_it(load: Load, override: str, told: str) -> None:
     assert told in message(load, HEAD, override)
 
 
@@ -91,12 +91,12 @@ def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, ov
         ("metrics: [bleu]\nname: v1.2 b", "name", "v1.2 b"),
     ],
 )
-def test_a_short_way_of_writing_is_understood(load: Load, lines: str, key: str, expected: Any) -> None:
+def test_a_short_form_is_understood(load: Load, lines: str, key: str, expected: Any) -> None:
     assert getattr(load(lines), key) == expected
 
 
 @pytest.mark.parametrize("section", [JudgeConfig, EmbeddingsConfig, VerifierConfig, Config])
-def test_null_stands_for_a_key_that_is_left_out(section: type[Section]) -> None:
+def test_null_means_that_a_key_is_left_out(section: type[Section]) -> None:
     needed: dict[str, Any] = {"metrics": ["bleu"]} if section is Config else {}
     for name in section.model_fields.keys() - {"metrics", "language", "device_map"}:  # no device_map is its own choice
         made, usual = (section(**needed, **keys).model_dump() for keys in ({name: None}, {}))

@@ -48,7 +48,7 @@ def test_the_docs_list_every_engine_with_its_own_keys() -> None:
     assert all(set(quoted(keys)) <= {f"judge.{key}" for key in JudgeConfig.model_fields} for *_, keys in rows)
     text = path.read_text(encoding="utf-8")
     assert all(f"`{key}`" in text for keys in OWN_KEYS.values() for key in keys)
-    for *_, settings in table(path, "server"):
+    for *_, settings in table(ROOT / "docs" / "servers.md", "server"):
         judge = yaml.safe_load(quoted(settings)[0])
         assert make_config({"metrics": ["faithfulness"], "judge": judge}).judge.url == judge["url"]
 
@@ -76,10 +76,10 @@ def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it
     row = {"user_input": "Q?", "answer": "yes", "reference": "yes", "topic": "sea"}
     keys = {"metrics": ["exact_match"], "thresholds": {"exact_match": 1}, "group_by": ["topic"]}
     figures = RAGEvaluator(keys).evaluate([row]).summary()["exact_match"]
-    listed = [name for names, _ in table(ROOT / "docs" / "data.md", "key | meaning") for name in quoted(names)]
+    listed = [name for names, _ in table(ROOT / "docs" / "results.md", "key | meaning") for name in quoted(names)]
     noise = {"repeats", *(field.name for field in fields(RerunNoise))}  # with repeats above 1
     assert sorted(listed) == sorted({*figures, *noise, LABELS, THINKING, WARNING})
-    keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "data.md", "key | effect")]
+    keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "results.md", "key | effect")]
     shown = {name: value for key in keys_shown for name, value in yaml.safe_load(key).items()}
     assert set(shown) == set(REPORTED_BY)
     assert make_config({"metrics": ["faithfulness"], **shown}).require == ["faithfulness >= 0.8"]
@@ -109,7 +109,7 @@ def test_links_lead_to_files_that_exist(path: Path) -> None:
 def test_the_docs_list_the_words_that_labels_may_be() -> None:
     listed = {
         language.lower(): (accept.split(", "), reject.split(", "))
-        for language, accept, reject in table(ROOT / "docs" / "judging-the-judge.md", "language")
+        for language, accept, reject in table(ROOT / "docs" / "labels.md", "language")
     }
     assert listed == {language: (list(words.accept), list(words.reject)) for language, words in LABEL_TEXTS.items()}
 

@@ -74,7 +74,7 @@ def compare(
     margin: float | Mapping[str, float] | None = None,
     better: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """What other runs differ in from a baseline, row by row, and how sure that is.
+    """Compare other runs with a baseline, row by row, and say how sure each difference is.
 
     Args:
         baseline, others: each a results folder, `Results`, a file or a frame with scores from elsewhere (such as that

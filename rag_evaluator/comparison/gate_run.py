@@ -181,7 +181,7 @@ def gate(
     on: str | None = None,
     cluster: str | None = None,
 ) -> GateVerdicts:
-    """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
+    """Check whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
 
     Args:
         run: a results folder, `Results`, a file or frame of scores.

@@ -224,7 +224,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
 
     @property
     def passed(self) -> bool:
-        """Whether all rules are kept."""
+        """Say whether all rules are kept."""
         return all(verdict.passed for verdict in self)
 
     def __bool__(self) -> bool:
@@ -232,11 +232,11 @@ class GateVerdicts(WithOverview, list[Verdict]):
 
     @property
     def not_settled(self) -> list[Verdict]:
-        """Those that pass although the run is worse by the metric's own interval."""
+        """Return those that pass although the run is worse by the metric's own interval."""
         return [verdict for verdict in self if verdict.state == UNCORRECTED]
 
     def _cost(self) -> str:
-        """What more metrics cost, in a sentence."""
+        """Say what more metrics cost, in a sentence."""
         tests = sum(verdict.measured.p_holm is not None for verdict in self) or 1
         return (
             f"More metrics make a fall harder to show: Holm corrects {counted(tests, 'test')} here, so the smallest p "
@@ -245,7 +245,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
 
     @property
     def conclusion(self) -> Conclusion:
-        """Whether the rules are kept, in sentences."""
+        """Say in sentences whether the rules are kept."""
         failed = [verdict for verdict in self if not verdict.passed]
         rules = counted(len(self), "rule")
         others = list[str]()

@@ -112,7 +112,7 @@ class Config(Section):
     _origin: Origin = PrivateAttr(Origin())
 
     def place(self, *key: str | int) -> str:
-        """Where a key was written, for errors: `config.yaml, line 3`; without a key the name of the file."""
+        """Say where a key was written, for errors: `config.yaml, line 3`; without a key the name of the file."""
         return self._origin.place(*key)
 
     @property
@@ -120,7 +120,7 @@ class Config(Section):
         return self.output_dir / self.name
 
     def section(self, kind: type[AnySection]) -> AnySection:
-        """The section of a feature; its defaults where the configuration was made without features."""
+        """Return the section of a feature; its defaults where the configuration was made without features."""
         return next((value for _, value in self if isinstance(value, kind)), None) or kind()
 
 

@@ -22,7 +22,7 @@ def load_dataset(
     source: str | Path | Mapping[str, Sequence[Any]] | Sequence[Any] | pandas.DataFrame | datasets.Dataset,
     columns: Mapping[str, str] | None = None,
 ) -> list[Sample]:
-    """Samples in the order of the input, at least one.
+    """Return samples in the order of the input, at least one.
 
     `columns` maps the user's column names to canonical ones and wins over canonical names and aliases. Raises
     DatasetError, with the place and what to do, for texts that cannot be read without guessing. Ids, scores,

@@ -62,10 +62,11 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         return on_scale(value, response_model, getattr(prompt, "data", None))
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        """Return what `choose` does, for callers in an event loop."""
         return self.choose(prompt, options)
 
     def choose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
-        """The probability of each option, as `Judge.choose` gives it."""
+        """Return the probability of each option, as `Judge.choose` gives it."""
         self._note(prompt)
         if self.choices is None:
             raise JudgementError("the script has no choices")

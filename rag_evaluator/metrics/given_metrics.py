@@ -41,7 +41,7 @@ class CustomMetric:
     examples: Sequence[Mapping[str, Any]] = ()
 
     def definition(self) -> dict[str, Any]:
-        """What `custom_metrics` says of it."""
+        """Return what `custom_metrics` says of it."""
         fields = {name: value for name, value in asdict(self).items() if name != "name"}
         return {**fields, "columns": as_list(self.columns), "examples": list(self.examples)}
 
@@ -64,7 +64,7 @@ class FunctionMetric:
         return self.function(*args, **kwargs)
 
     def definition(self) -> dict[str, Any]:
-        """What `custom_metrics` says of it."""
+        """Return what `custom_metrics` says of it."""
         return {"function": FunctionName(self.function), **self._definition}
 
 
@@ -78,7 +78,7 @@ def metric(
     better: Literal["higher", "lower"] = "higher",
     stage: Literal["retrieval", "generation"] = "generation",
 ) -> Any:
-    """Makes a metric of a function of the row, which asks no judge.
+    """Make a metric of a function of the row, which asks no judge.
 
     The function gives a number, true or false, or None where there is no score, or one of these with a reason, as a
     pair. It may be asynchronous. An error that it raises is the reason of a missing score.

@@ -106,7 +106,7 @@ class WithOverview:
     """A value that is printed as its overview, and shown as it in a notebook."""
 
     def overview(self) -> Iterable[Grid | str]:
-        """What it comes to: sentences and tables, one below the other."""
+        """Return sentences and tables, one below the other."""
         raise NotImplementedError
 
     def __str__(self) -> str:

@@ -184,7 +184,7 @@ def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> 
 
 
 def read_questions(folder: str | Path, row: int | None = None) -> Iterator[dict[str, Any]]:
-    """Every question that a run asked the judge, in the order of the details.
+    """Yield every question that a run asked the judge, in the order of the details.
 
     Args:
         folder: results folder.

@@ -49,7 +49,7 @@ class Results(WithOverview):
         return [*conclusion.lines(), *table]
 
     def name_of(self, place: int) -> str:
-        """What a row is called, see `row_name`."""
+        """Return what a row is called, see `row_name`."""
         return row_name(place, self.samples[place].row)
 
     @property
@@ -57,7 +57,7 @@ class Results(WithOverview):
         return list(self.scores)
 
     def __iter__(self) -> Iterator[Row]:
-        """The rows with their judgements."""
+        """Yield the rows with their judgements."""
         yield from self._in_memory() if self.judged is None else self.judged()
 
     def _in_memory(self) -> Iterator[Row]:
@@ -65,22 +65,22 @@ class Results(WithOverview):
             yield Row(sample, {name: scores[position] for name, scores in self.scores.items()}, self.signatures)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The input rows with a column added per metric; a missing score is None."""
+        """Return the input rows with a column added per metric; a missing score is None."""
         return [scored_row(row) for row in self._in_memory()]
 
     @property
     def heading(self) -> Heading:
-        """What result files begin with."""
+        """Return what result files begin with."""
         return Heading(self.columns(), self.metrics, self.manifest)
 
     def columns(self) -> list[str]:
-        """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
+        """Return every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
         columns = dict.fromkeys(column for row in self.rows() for column in row)
         last = dict.fromkeys((*self.scores, DROPPED))
         return [column for column in columns if column not in last] + [column for column in last if column in columns]
 
     def to_pandas(self) -> "pd.DataFrame":
-        """The rows as a frame; a missing score is NaN."""
+        """Return the rows as a frame; a missing score is NaN."""
         import pandas as pd
 
         frame = pd.DataFrame(self.rows())
@@ -89,7 +89,7 @@ class Results(WithOverview):
         return frame
 
     def summary(self) -> dict[str, dict[str, Any]]:
-        """What `summary.json` says, per metric.
+        """Return the figures of `summary.json`, per metric.
 
         `mean` of what was scored (None if nothing was) with `ci_low` and `ci_high`, the interval of level `ci_level`
         made by `ci_method`; `std`, `stderr`, `median`; `bound_low` and `bound_high`, the mean if each missing score had
@@ -97,7 +97,7 @@ class Results(WithOverview):
         scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
         they did not fit the judge's window; `worst_quarter`, the quartile that a quarter of the scores is worse than;
         `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
-        `groups` where the configuration asks for them. See docs/formulas.md.
+        `groups` where the configuration asks for them. See docs/results.md.
         """
         summary = Summary(self.scores, self.manifest)
         for row in self._in_memory():
@@ -105,7 +105,7 @@ class Results(WithOverview):
         return summary.to_json()
 
     def worst(self, n: int = 5) -> list[WorstRow]:
-        """At most `n` rows to look at first, as the report lists them: `number` (from 0), `scores`, `reason`, ..."""
+        """Return at most `n` rows to look at first, as the report lists them: `number` (from 0), `scores`, `reason`."""
 
         def texts_of(places: Sequence[int]) -> Iterator[Texts]:
             rows = {place: row for place, row in enumerate(self) if place in places}
@@ -120,7 +120,7 @@ class Results(WithOverview):
         return tally_of(self.manifest, summary, values, self.samples)
 
     def details(self) -> Iterator[dict[str, Any]]:
-        """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
+        """Yield a record per score, or per repeat of it, sample by sample, from which the number can be followed."""
         for row in self:
             yield from map(json.loads, row.details())
 

@@ -152,7 +152,7 @@ def mean_interval(
     `judged`: Wilson's interval with an effective number of rows, "wilson-effective-n". `continuous`: Student's t cut to
     the range, "student-t"; if all values are equal that has no width, so that the judged method is used. A scale with
     atoms: Wilson's interval for the rows at them and Student's t for the others, "two-part-wilson-t". One row or one
-    cluster: the whole range. Formulas and sources: `statistics.formulas`; a worked example: docs/formulas.md.
+    cluster: the whole range. Formulas and sources: `statistics.formulas`; a worked example: docs/intervals.md.
 
     Args:
         values: a score a row, clipped to the range. NaN or None: missing, the row does not count.

@@ -105,7 +105,7 @@ class Verifier(FolderModel):
 
     @property
     def signature_parts(self) -> dict[str, str]:
-        """What its probabilities depend on beside the texts, by name."""
+        """Return what its probabilities depend on beside the texts, by name."""
         return {
             "verifier": fingerprint(self.folder),
             "kind": self.name,
@@ -114,15 +114,15 @@ class Verifier(FolderModel):
         }
 
     def support(self, premise: str | Sequence[str], hypothesis: str) -> float:
-        """The probability that a text, or one of several, supports a sentence; see `best`."""
+        """Return the probability that a text, or one of several, supports a sentence; see `best`."""
         return self.best(premise, hypothesis).probability
 
     def best(self, contexts: Sequence[str], hypothesis: str) -> Support:
-        """How surely contexts support a sentence, and which part of them does; see `supports`."""
+        """Say how surely contexts support a sentence, and which part of them does; see `supports`."""
         return self.supports(contexts, [hypothesis])[0]
 
     def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
-        """How surely contexts support each sentence of a text, and which part of them does.
+        """Say how surely contexts support each sentence of a text, and which part of them does.
 
         Args:
             contexts: a string is one context.
@@ -146,9 +146,9 @@ class Verifier(FolderModel):
             return self._by_pieces(contexts, [" ".join(hypothesis.split()) for hypothesis in hypotheses])
 
     def probabilities(self, pairs: Sequence[Pair]) -> list[float]:
-        """Of evidence and sentence that the model can read at once, not rounded, in their order.
+        """Return a probability in [0, 1] for each evidence and sentence, not rounded, in their order.
 
-        Raises `PromptTooLongError`.
+        Raises `PromptTooLongError` for a pair that the model cannot read at once.
         """
         tokenizer, model = self._loaded
         encoded = encode(tokenizer, self.family, pairs)

@@ -68,7 +68,7 @@ def table(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({"user_input": [f"Q{number}" for number in range(count)], **columns})
 
 
-def test_the_one_changed_answer_comes_first_with_what_the_judge_said_on_both_sides(folders: tuple[Path, Path]) -> None:
+def test_the_only_changed_answer_comes_first_with_the_judge_s_words_on_both_sides(folders: tuple[Path, Path]) -> None:
     comparison = compare(*folders)
     (change,) = comparison.changed
     assert (change.question, change.metric, change.direction) == (f"Question {CHANGED}?", "faithfulness", "worse")
@@ -154,7 +154,7 @@ def test_columns_of_ragas_to_pandas_are_metrics_by_their_names() -> None:
         ("lower", "run 2 is worse in toxicity by 0.80 [0.23, 1.00].", "worse", "worse", "0/0/8"),
     ],
 )
-def test_a_metric_whose_direction_nobody_has_said_differs(
+def test_a_metric_without_a_known_direction_differs(
     better: str | None, sentence: str, words: str, direction: str, counts: str
 ) -> None:
     rows = [0.1, 0.1001] * 4
@@ -270,7 +270,7 @@ def test_the_largest_changes_of_each_direction_come_first() -> None:
     assert also["Q6"] == ()
 
 
-def test_changes_of_a_metric_that_differs_come_first_and_a_row_stands_once() -> None:
+def test_changes_of_a_metric_that_differs_come_first_and_a_row_is_listed_once() -> None:
     a = table(faithfulness=[0.9] * 30, semantic_similarity=[0.5] * 30)
     b = table(faithfulness=[0.7] * 30, semantic_similarity=[-1.0] + [0.5] * 29)
     comparison = compare(a, b)
@@ -307,14 +307,14 @@ def test_a_score_beyond_its_range_by_rounding_is_cut_to_it() -> None:
         ({}, {"correct_context": ["It."]}, "20 of 20 questions have another reference or other expected contexts"),
     ],
 )
-def test_what_differs_beside_the_systems_is_said_first(
+def test_what_differs_beside_the_systems_is_named_first(
     settings: dict[str, Any], changed: dict[str, Any], said: str
 ) -> None:
     other = evaluated([{**row, **changed} for row in rows_of()], **settings)
     assert re.search(said, " ".join(compare(evaluated(rows_of()), other).caveats))
 
 
-def test_other_options_are_said_for_each_metric_that_has_them() -> None:
+def test_other_options_are_named_for_each_metric_that_has_them() -> None:
     """Also of metrics that ask no judge."""
     metrics = ["rouge", "exact_match", "retrieval_recall"]
     options = {"metric_options": {"rouge": {"mode": "recall"}}, "retrieval": {"match": "overlap", "k": 2}}

@@ -140,7 +140,7 @@ UNANSWERED = ScriptedJudge({"ReferenceOutput": {"answerable": 0, "answer": ""}},
     ],
     ids=["sort", "generate"],
 )
-def test_what_is_empty_is_said_once_with_its_most_frequent_reason(
+def test_what_is_empty_is_named_once_with_its_most_frequent_reason(
     call: Callable[[], Any], empty: Any, warning: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert call() == [empty, empty]
@@ -206,7 +206,7 @@ def test_the_judge_is_asked_in_the_language_of_the_data(language: str) -> None:
         assert any(prompt.startswith(instruction) for instruction in instructions)
 
 
-def test_without_answers_what_needs_none_is_scored_and_the_rest_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_answers_what_needs_none_is_scored_and_the_rest_is_named(caplog: pytest.LogCaptureFixture) -> None:
     script = {
         "ContextRecallOutput": {"classifications": [{"statement": "s", "reason": "r", "attributed": 1}]},
         "ContextPrecisionOutput": {"reason": "r", "verdict": 1},
@@ -284,7 +284,7 @@ def test_a_sort_that_was_killed_continues_without_asking_anything_again(strategy
     assert Path("result/sorted_indices.json").read_bytes() == Path("whole/result/sorted_indices.json").read_bytes()
 
 
-def test_another_judge_or_a_fresh_start_does_not_use_what_was_said() -> None:
+def test_another_judge_or_a_fresh_start_does_not_use_earlier_answers() -> None:
     for judge, fresh, asked in (
         (scripted(model_id="one"), False, True),
         (scripted(model_id="one"), False, False),

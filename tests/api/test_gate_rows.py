@@ -147,7 +147,7 @@ def test_the_clusters_of_the_baseline_count() -> None:
     assert verdict(a, not_worse_than=b, margin=0.05, cluster="document").passed
 
 
-def test_copied_questions_are_said_with_the_remedy() -> None:
+def test_copied_questions_are_named_with_the_remedy() -> None:
     rows = questions([1.0] * 27 + [0.0] * 3) * 20
     run = run_of(rows, id=list(range(600)))
     found = verdict(run, "faithfulness >= 0.5")
@@ -165,7 +165,7 @@ def test_rows_without_a_question_are_not_called_equal() -> None:
     assert not verdict(frame, "faithfulness >= 0.8").measured.notes
 
 
-def test_a_metric_that_the_baseline_lacks_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_metric_that_the_baseline_lacks_is_named(caplog: pytest.LogCaptureFixture) -> None:
     base = pd.DataFrame({"user_input": [f"Q{place}" for place in range(300)], "faithfulness": [1.0] * 300})
     run = base.assign(bleu=[0.5] * 300)
     assert verdict(run, not_worse_than=base, margin=0.05).passed

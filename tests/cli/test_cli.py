@@ -186,7 +186,7 @@ def test_a_run_scores_every_row_in_order_with_every_metric(finished: Path, rows:
     assert scored[0]["semantic_similarity"] > 0.7 > 0.5 > scored[2]["semantic_similarity"]
 
 
-def test_a_run_tells_how_its_numbers_came_about(finished: Path) -> None:
+def test_a_run_shows_how_its_numbers_were_made(finished: Path) -> None:
     summary = summary_of(finished)
     assert [summary[name]["coverage"] for name in METRICS] == [1.0, 0.75, 0.75, 0.75]
     assert summary["bleu_score"]["reasons"] == {"no reference in this row": 1}
@@ -243,14 +243,14 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: Capture) -> N
         ("output_dir=rows.jsonl", "rows.jsonl/run/journal/g1/parts: cannot be written: "),
     ],
 )
-def test_bad_input_is_told_on_standard_error_before_a_model_is_loaded(
+def test_bad_input_is_reported_on_standard_error_before_a_model_is_loaded(
     config: Path, capsys: Capture, override: str, told: str
 ) -> None:
     (config.parent / "results").mkdir()
     assert told in error_of(capsys, str(config), "--set", override)
 
 
-def test_a_spoilt_model_is_told_without_a_traceback(
+def test_a_damaged_model_is_reported_without_a_traceback(
     config: Path, model_folder: ModelFolder, tmp_path: Path, capsys: Capture
 ) -> None:
     broken = Path(shutil.copytree(model_folder("llama-bytelevel"), tmp_path / "broken"))

@@ -72,7 +72,7 @@ def test_a_narrow_terminal_shows_metric_means_difference_and_conclusion_and_name
     assert max(len(line) for line in lines if line[:1] in "│┃┡└") <= int(width)
 
 
-def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
+def test_rows_that_changed_are_printed_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
     claim = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000
     runs = []
     for name, verdict, response in (("one", 1, "It lies.\x07"), ("two", 0, "It stands." + "!" * 1_000)):

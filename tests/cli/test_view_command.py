@@ -57,7 +57,7 @@ def test_every_signal_ends_the_server_cleanly_and_leaves_nothing(tmp_path: Path,
 
 
 @pytest.mark.processes
-def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
+def test_a_port_in_use_is_named_with_the_remedy(tmp_path: Path) -> None:
     with running(str(tmp_path), "--port", "0", token="a-token-of-these-tests") as (_, link):
         assert link.endswith("/?token=a-token-of-these-tests")
         port = link.split(":")[2].partition("/")[0]
@@ -78,7 +78,7 @@ def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
         (["docs"], "with spaces; and signs" * 2, "RAG_EVALUATOR_TOKEN: expected 16 to 200"),
     ],
 )
-def test_bad_input_is_said_before_anything_listens(
+def test_bad_input_is_reported_before_anything_listens(
     options: list[str],
     token: str,
     expected: str,

@@ -76,6 +76,6 @@ def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_of_two_equal_systems_with_eight_metrics_shown_is_said_in_at_most_6_percent(name: str) -> None:
+def test_two_equal_systems_with_eight_metrics_are_called_different_in_at_most_6_percent(name: str) -> None:
     for rows in (20, 49, 101):  # 49 and 101: so few that a fall of a tenth, of a twentieth, is missing most often
         assert simulate(*CELLS[name], rows, 500)[0] <= MOST

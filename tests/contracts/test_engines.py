@@ -99,7 +99,9 @@ def test_an_engine_is_found_and_describes_itself_without_paths(config: JudgeConf
         row.find(config.model_copy(update={"model": str(tmp_path / "none")}), offline=True)
 
 
-def test_what_is_said_of_an_engine_before_loading_holds_for_the_loaded_one(config: JudgeConfig, judge: Judge) -> None:
+def test_the_description_of_an_engine_before_loading_holds_for_the_loaded_engine(
+    config: JudgeConfig, judge: Judge
+) -> None:
     assert LazyJudge(None, config).greedy == judge.inner.capabilities.greedy
     assert isinstance(judge.inner, JudgeProtocol)
     known = judge.inner.capabilities

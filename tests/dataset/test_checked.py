@@ -44,7 +44,7 @@ def test_columns_of_reports_are_checked_where_metrics_read_the_rows_only(path: P
         checked_rows(path, config, NEEDS, are_scored=True)
 
 
-def test_a_mapped_name_that_no_row_has_stops_a_run_where_its_column_is_read_and_is_said_elsewhere(
+def test_a_mapped_name_that_no_row_has_is_an_error_where_its_column_is_read_and_a_warning_elsewhere(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = make_config({"metrics": ["exact_match"], "columns": {"frage": "user_input"}})

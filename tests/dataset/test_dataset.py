@@ -135,7 +135,7 @@ def workbook(path: Path, sheets: Mapping[str, tuple[str, list[Any]]]) -> Path:
 
 
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
-def test_a_hidden_sheet_is_not_read_and_the_sheets_are_said(state: str, tmp_path: Path) -> None:
+def test_a_hidden_sheet_is_not_read_and_the_sheets_are_named(state: str, tmp_path: Path) -> None:
     draft = (state, ["question", "draft"])
     rows = ("visible", ["question", "q"])
     path = workbook(tmp_path / "data.xlsx", {"old draft": draft, "answers": rows})
@@ -469,7 +469,7 @@ def test_a_comma_in_the_header_of_a_csv_wins_over_other_marks(tmp_path: Path) ->
     ],
     ids=["a mark", "blank lines", "JSON wins", "a text that begins as JSON", "numbered", "both", "equal texts"],
 )
-def test_contexts_may_stand_in_several_columns_or_in_one_cell_with_a_mark_between_them(
+def test_contexts_may_be_in_several_columns_or_in_one_cell_with_a_mark_between_them(
     tmp_path: Path, row: Row, columns: Mapping[str, str], expected: list[str], column: str
 ) -> None:
     mapping = {name: to.format(column) for name, to in columns.items()}

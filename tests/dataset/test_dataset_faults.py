@@ -341,7 +341,7 @@ def test_documents_are_read_by_their_text(case: str) -> None:
 
 
 @pytest.mark.parametrize("document", [{"text": "a", "content": "b"}, {"body": "a"}, {"text": 5, "id": 1}, [1]])
-def test_documents_that_do_not_tell_their_text_are_refused(document: Any) -> None:
+def test_documents_without_a_text_are_refused(document: Any) -> None:
     message = message_of([{"contexts": ["a", document]}], ["retrieved_contexts"])
     assert "item 2: expected a string or a document with the text in `page_content`, `text` or `content`" in message
 
@@ -437,7 +437,7 @@ SAME_ROLE = [
 
 
 @pytest.mark.parametrize(("source", "first", "second", "canonical"), SAME_ROLE)
-def test_two_columns_for_one_role_that_differ_are_an_error_with_both_names_and_the_way_out(
+def test_two_columns_for_one_role_that_differ_are_an_error_with_both_names_and_the_remedy(
     source: str, first: str, second: str, canonical: str, tmp_path: Path
 ) -> None:
     one, other = VALUES.get(canonical, ("It has 40 beds.", "It has 99 beds."))

@@ -59,7 +59,9 @@ def test_what_rows_look_like(rows: Rows, columns: dict[str, str], words: str | N
 
 
 @pytest.mark.parametrize("suffix", ["list", ".jsonl", ".csv"])
-def test_a_null_among_contexts_and_half_a_surrogate_pair_stop_no_row_and_are_said(suffix: str, tmp_path: Path) -> None:
+def test_a_null_among_contexts_and_half_a_surrogate_pair_stop_no_row_and_are_reported(
+    suffix: str, tmp_path: Path
+) -> None:
     rows: Rows = [
         {"question": "a \ud83d\ude00", "contexts": ["c", None, "", "d"]},
         {"question": "b \ud83d", "contexts": ["\udc00 c"]},

@@ -279,7 +279,7 @@ def test_modules_of_ragas_have_their_names(line: str) -> None:
     exec(line, {})
 
 
-def test_what_can_differ_from_an_earlier_ragas_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_can_differ_from_an_earlier_ragas_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     warned_once.cache_clear()
     judge = ScriptedJudge([])
     for _ in range(2):
@@ -400,7 +400,7 @@ def test_a_subclass_gets_optional_columns_and_its_range_from_allowed_values() ->
     assert results.manifest["metrics"]["length"]["range"] == [0.0, 10.0]
 
 
-def test_signatures_tell_metrics_of_one_name_apart() -> None:
+def test_metrics_of_one_name_have_different_signatures() -> None:
     def signature(metric: Any) -> str:
         return RAGEvaluator({"metrics": [metric]}).signatures()["tone"]
 

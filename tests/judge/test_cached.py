@@ -74,12 +74,12 @@ def test_a_folder_of_format_2_is_continued_without_asking_again_and_keeps_its_by
 
 
 @given(st.floats(-30, 30).map(lambda value: round(value, 6)))
-def test_log_odds_survive_the_way_through_probabilities(value: float) -> None:
+def test_log_odds_stay_the_same_through_probabilities(value: float) -> None:
     assert log_ratio(sigmoid(value), sigmoid(-value)) == value
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_equal_questions_are_told_apart_by_draw_model_and_options(tmp_path: Path, on_disk: bool) -> None:
+def test_equal_questions_differ_by_draw_model_and_options(tmp_path: Path, on_disk: bool) -> None:
     inner = ScriptedJudge(
         lambda prompt, model: {"answerable": 1, "answer": "x"} if model is ReferenceOutput else {"verdict": 1},
         scripted().choices,

@@ -117,7 +117,7 @@ def test_a_device_that_is_not_here_is_an_error_before_the_model_is_loaded(
         load_pipeline(JudgeConfig(model=str(model_folder("gpt2")), device_map=place))
 
 
-def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(tiny: Tiny) -> None:
+def test_the_rows_to_keep_are_listed_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", dtype="float32")
     packed = judge.inner.engine.decoder.packed
     assert packed is not None
@@ -145,7 +145,7 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
         "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes",
     ],
 )
-def test_every_way_to_say_out_of_memory_is_understood(
+def test_every_form_of_an_out_of_memory_error_is_recognised(
     message: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def small(items: Sequence[int]) -> list[int]:
@@ -217,7 +217,7 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
     assert [line.split(" is faster")[0] for line in told] == ([f"{slow}: {why}; `engine: vllm`"] if why else [])
 
 
-def test_an_error_of_the_packed_way_is_not_hidden(
+def test_an_error_of_the_packed_path_is_not_hidden(
     tiny: Tiny, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: Any) -> Any:
@@ -231,7 +231,7 @@ def test_an_error_of_the_packed_way_is_not_hidden(
 
 
 @pytest.mark.parametrize("kind, way", [("llama-bytelevel", "packed"), ("bloom", "plain")])
-def test_status_tells_the_path_that_a_worker_takes_and_why(
+def test_status_shows_the_path_that_a_worker_takes_and_why(
     model_folder: ModelFolder, kind: str, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     judge = {"model": str(model_folder(kind)), "max_new_tokens": 32}
@@ -245,7 +245,7 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
     assert (slow in printed) == ("engine: vllm" in printed) == (way == "plain")
 
 
-def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
+def test_the_manifest_lists_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
     judge = {"model": str(model_folder("bloom")), "max_new_tokens": 32}
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
     table = evaluator.run(tmp_path / "out", [ROW])

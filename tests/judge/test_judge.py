@@ -280,7 +280,7 @@ def test_asking_twice_asks_the_model_once(tiny: Tiny) -> None:
     assert first == second * 3
 
 
-def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(tiny: Tiny) -> None:
+def test_a_prompt_longer_than_the_window_is_reported_with_its_numbers(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", {"max_position_embeddings": 256})
     with pytest.raises(PromptTooLongError, match="does not fit the model's window of 256 tokens"):
         judge.generate("word " * 300, Note)
@@ -346,7 +346,7 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(tiny: Ti
         assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
 
 
-def test_confidence_stands_for_every_verdict(tiny: Tiny) -> None:
+def test_every_verdict_has_a_confidence(tiny: Tiny) -> None:
     judge = tiny("gpt2", max_new_tokens=200)
     [opinion] = ask(judge, [verdicts_on(["A is 1.", "B is 2."])])
     assert isinstance(opinion, Opinion)

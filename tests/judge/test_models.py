@@ -45,7 +45,7 @@ def edit_config(folder: Path, **changes: Any) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
 
 
-def test_a_folder_without_config_is_no_model_and_its_contents_are_told(tmp_path: Path) -> None:
+def test_a_folder_without_config_is_no_model_and_its_contents_are_listed(tmp_path: Path) -> None:
     assert judge_error(tmp_path).endswith("it has no config.json. It is empty.")
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
     told = f"model: {tmp_path} is not a model folder: it has no "
@@ -70,7 +70,7 @@ def test_what_is_neither_a_folder_nor_in_the_cache_is_named_with_its_key(model: 
     assert ("engine: server" in judge_error(model)) == (told == "'")
 
 
-def test_a_hub_id_stands_for_itself_when_the_network_may_be_used() -> None:
+def test_a_hub_id_stays_as_it_is_when_the_network_may_be_used() -> None:
     assert find_judge(JudgeConfig(model="some-org/model"), offline=False).source == "some-org/model"
 
 
@@ -181,7 +181,7 @@ def test_an_unknown_engine_is_refused_before_anything_is_loaded(name: str, hint:
         RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": name}}).signatures()
 
 
-def test_arguments_that_a_model_does_not_know_are_told(folder: Path) -> None:
+def test_arguments_that_a_model_does_not_know_are_reported(folder: Path) -> None:
     assert "unexpected keyword argument 'nonsense'" in judge_error(folder, model_kwargs={"nonsense": 1})
     assert "unexpected keyword argument 'nonsense'" in embeddings_error("demo", model_kwargs={"nonsense": 1})
     assert "['nonsense']" in embeddings_error("demo", encode_kwargs={"nonsense": 1})
@@ -194,7 +194,7 @@ def test_a_model_that_loads_but_cannot_embed_is_no_embedding_model(folder: Path)
     assert embeddings_error(folder).startswith(f"embeddings.model: {folder} cannot be loaded: SafetensorError: ")
 
 
-def test_bad_folders_are_told_before_any_model_is_loaded(folder: Path, tmp_path: Path) -> None:
+def test_bad_folders_are_reported_before_any_model_is_loaded(folder: Path, tmp_path: Path) -> None:
     (folder / "tokenizer.json").unlink()
     rows = [{"user_input": "q", "response": "r"}]
     judge = RAGEvaluator({"metrics": ["answer_relevancy"], "judge": {"model": str(folder)}})

@@ -266,7 +266,7 @@ def test_a_thought_counts_against_the_window(tiny: Tiny) -> None:
 
 
 @pytest.mark.parametrize("kind", ["qwen2-chat", "llama-bytelevel"])
-def test_a_model_without_a_way_to_think_is_refused_before_its_weights_are_read(
+def test_a_model_that_cannot_think_is_refused_before_its_weights_are_read(
     tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_load_model", lambda *_: pytest.fail("its weights were read"))

@@ -188,7 +188,7 @@ def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
     evaluator(["faithfulness"]).evaluate(ROWS * 2).write(tmp_path / "results" / "demo")
     monkeypatch.chdir(tmp_path)
     [recipe] = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "data.md").read_text(encoding="utf-8"), flags=re.DOTALL
+        r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), flags=re.DOTALL
     )
     exec(recipe)
     texts = [question["text"] for question in read_questions(tmp_path / "results" / "demo", row=3)]

@@ -51,7 +51,7 @@ def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None
 
 
 @pytest.mark.parametrize("instruction", ["Give a score.", "score1_description: a\nOr:\nscore1_description: b"])
-def test_a_pack_that_does_not_hold_rubrics_once_is_told(instruction: str) -> None:
+def test_a_pack_that_does_not_hold_rubrics_once_is_reported(instruction: str) -> None:
     prompt = load_prompts([NAMES[0]], "english", ROOT)[NAMES[0], "scoring_prompt"]
     changed = TracedPrompt(prompt.prompt, prompt.name, replace(prompt.pack, instruction=instruction))
     with pytest.raises(PromptError, match="the english pack of scoring_prompt must have its rubrics once"):

@@ -100,7 +100,7 @@ def test_words_are_letters_with_their_marks(text: str, found: list[str]) -> None
     assert words(text) == found
 
 
-def test_a_string_metrics_signature_tells_the_language() -> None:
+def test_a_string_metrics_signature_has_the_language() -> None:
     row = {"response": CHINESE[0], "reference": CHINESE[1]}
     lines = [
         RAGEvaluator({"metrics": ["rouge_score"], "language": language}).evaluate([row]).signatures["rouge_score"]

@@ -182,7 +182,7 @@ def test_the_demo_judge_obeys_the_rows_sentences_in_context_recall() -> None:
     assert [row["statement"] for row in answer["classifications"]] == [OWN, "Later he moved to the city of Om."]
 
 
-def test_flags_are_kept_in_files_and_said_first(tmp_path: Path) -> None:
+def test_flags_are_kept_in_files_and_reported_first(tmp_path: Path) -> None:
     rows = [{**ROW, "user_input": f"{ROW['user_input']} ({number})"} for number in range(12)]
 
     def answer(prompt: str, model: Any) -> Any:

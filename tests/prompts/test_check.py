@@ -212,7 +212,7 @@ def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
     assert ("The demo judge is a toy that cannot translate" in caplog.text) is (action == "adapt")
 
 
-def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: Capture) -> None:
+def test_a_folder_without_packs_is_reported(tmp_path: Path, capsys: Capture) -> None:
     assert error_of(capsys, "prompts", "check", tmp_path).startswith(f"error: {tmp_path}: no prompt packs. ")
 
 

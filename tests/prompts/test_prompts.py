@@ -136,7 +136,7 @@ def test_packs_that_prompts_dir_does_not_have_come_from_the_package(packs: Path)
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("my_promts", True), ("prompts", False)])
-def test_a_folder_of_packs_that_is_not_there_is_told_unless_it_is_the_default_one(
+def test_a_folder_of_packs_that_is_not_there_is_reported_unless_it_is_the_default(
     tmp_path: Path, name: str, is_told: bool, scripted: ScriptedJudge, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = {"metrics": ["faithfulness"], "language": "spanish", "prompts_dir": str(tmp_path / name)}

@@ -50,7 +50,7 @@ def test_the_first_sentence_about_the_bundled_sample_names_copies_and_contradict
     )
 
 
-def test_real_embeddings_tell_the_right_answer_from_the_others(smollm2_run: Results) -> None:
+def test_real_embeddings_separate_the_right_answer_from_the_others(smollm2_run: Results) -> None:
     right, wrong, evasive = (score.value for score in smollm2_run.scores["semantic_similarity"])
     assert right == pytest.approx(1.0, abs=1e-6) and 1 > wrong > evasive > 0
     assert any(0.5 < score.value <= 1 for score in smollm2_run.scores["answer_relevancy"])

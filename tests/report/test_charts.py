@@ -64,7 +64,7 @@ def parts_of(run: Run) -> str:
     return means_html(run) + figures_html(run) + what_html(run)
 
 
-def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
+def test_means_have_their_intervals_coverage_and_reasons_beside_them(tmp_path):
     scores = {"context_recall": [1.0] * 6 + [0.0] * 4, "faithfulness": [0.5] * 8 + [NONE] * 2}
     run = Run(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
 
@@ -157,7 +157,7 @@ def _text(page: str) -> str:
         ({"metric_options": {"m": {"prompts_dir": "/home/lena/prompts"}}}, "prompts"),
     ],
 )
-def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
+def test_a_report_does_not_contain_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
     run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
 
     page = parts_of(run)

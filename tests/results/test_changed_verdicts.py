@@ -89,7 +89,7 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_a_change_is_said_in_words(name: str) -> None:
+def test_a_change_is_described_in_words(name: str) -> None:
     first, second, sentences = SENTENCES[name]
     assert [change.says() for change in changes(first, second)] == sentences
 
@@ -98,7 +98,7 @@ def test_texts_that_differ_in_their_unicode_form_alone_are_the_same_claim() -> N
     assert changes(claims(("Caf\u00e9", 1)), claims(("Cafe\u0301", 1))) == ()
 
 
-def test_what_goes_the_way_of_the_score_comes_first_and_what_both_sides_have_before_all_else() -> None:
+def test_changes_in_the_direction_of_the_score_come_first_and_what_both_sides_have_before_all_else() -> None:
     first = claims(("Both", 0), ("Lost", 1), ("Old fault", 0), ("Old truth", 1))
     second = claims(("Both", 1), ("Lost", 0), ("New truth", 1), ("New fault", 0))
     worse = [change.about for change in changes(first, second, worse=True)]
@@ -107,7 +107,7 @@ def test_what_goes_the_way_of_the_score_comes_first_and_what_both_sides_have_bef
     assert better == ["Both", "Lost", "New truth", "Old fault", "New fault", "Old truth"]
 
 
-def test_of_verdicts_on_which_a_side_does_not_agree_nothing_is_said() -> None:
+def test_verdicts_on_which_a_side_does_not_agree_are_left_out() -> None:
     agreed = [claims(("Om", 1)), claims(("Om", 1))]
     divided = [claims(("Om", 1)), claims(("Om", 0))]
     lost = [claims(("Om", 0)), claims(("Om", 0))]

@@ -25,13 +25,13 @@ def named(first: Results, second: Results) -> list[str]:
     return [line.partition(":")[0] for line in compare(first, second).caveats if "pieces of evidence" in line]
 
 
-def test_more_pieces_in_one_run_are_said_of_each_metric_of_these_contexts() -> None:
+def test_more_pieces_in_one_run_are_reported_for_each_metric_of_these_contexts() -> None:
     metrics = ["groundedness", "context_coverage", "reference_agreement"]
     few, many = (evaluated(contexts, metrics) for contexts in ([1, 2, 1, 2], [4, 6, 5, 4]))
     assert named(few, many) == metrics[:2]
 
 
-def test_a_tenth_more_is_said_and_less_is_not() -> None:
+def test_a_tenth_more_is_reported_and_less_is_not() -> None:
     base: list[Any] = [2] * 10
     for other, is_said in (([3, *base[1:]], False), ([3, 3, *base[2:]], True)):
         assert bool(named(evaluated(other, ["groundedness"]), evaluated(base, ["groundedness"]))) == is_said

@@ -19,7 +19,7 @@ from rag_evaluator.results import Run, Score, conclude_run, interval
 from rag_evaluator.statistics import Scale
 
 NAN = math.nan
-EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/formulas.md
+EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/intervals.md
 
 
 def run_of(scores: list[float], metric: str = "faithfulness", rows: Any = None, **keys: Any) -> Results:
@@ -35,7 +35,7 @@ def figures_of(scores: list[float], metric: str = "faithfulness", **keys: Any) -
 
 
 def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
-    """statsmodels' interval with n_eff as docs/formulas.md has it."""
+    """statsmodels' interval with n_eff as docs/intervals.md has it."""
     n = len(scores)
     mean = sum(scores) / len(scores)
     common = max(scores.count(score) for score in scores) / n
@@ -61,7 +61,7 @@ def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
         (500, {}, 0),
     ],
 )
-def test_rows_that_repeat_an_earlier_row_are_said(
+def test_rows_that_repeat_an_earlier_row_are_reported(
     texts: int, keys: dict[str, str], repeats: int, tmp_path: Path
 ) -> None:
     rows = [
@@ -115,7 +115,7 @@ def test_the_pass_rate_is_the_share_on_the_better_side_of_the_threshold(metric: 
 def test_rows_of_one_cluster_count_as_one_observation() -> None:
     rows = [{"user_input": str(place), "document": place // 2} for place in range(8)]
     found = figures_of(EIGHT, rows=rows, cluster="document")
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx((0.218, 0.970), abs=5e-4)  # of docs/formulas.md
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((0.218, 0.970), abs=5e-4)  # of docs/intervals.md
     assert found["ci_method"] == "wilson-effective-n, clustered"
     one = figures_of(EIGHT, rows=[{"user_input": "same"}] * 8, cluster="question")
     assert (one["ci_low"], one["ci_high"], one["ci_method"]) == (0.0, 1.0, "range: one cluster")

@@ -52,7 +52,7 @@ def test_rows_of_a_run_are_kept_on_disk(tmp_path):
     assert peak < 600_000  # the rows are 3 MB
 
 
-def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
+def test_a_damaged_file_is_named_with_the_remedy(tmp_path):
     (tmp_path / "scores.jsonl").write_text("{")
     (tmp_path / "manifest.json").write_text('{"program": ""}')
     with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):

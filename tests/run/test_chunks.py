@@ -238,7 +238,7 @@ def test_a_damaged_chunk_is_refused_by_name_and_made_again_once_removed(
     assert bytes_of(results_of(config)) == before
 
 
-def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
+def test_two_configurations_on_one_folder_are_reported_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half_done(config)
@@ -311,7 +311,7 @@ def small_disk(folder: Path, size: str, options: str = "") -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(
+def test_a_full_disk_is_reported_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with small_disk(tmp_path / "disk", "64k") as disk:
@@ -332,7 +332,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
             assert full[name] == other[name]
 
 
-def test_a_folder_that_is_read_only_is_told_and_a_finished_run_in_it_can_be_shown(
+def test_a_folder_that_is_read_only_is_reported_and_a_finished_run_in_it_can_be_shown(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with small_disk(tmp_path / "disk", "4m") as disk:
@@ -387,7 +387,7 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
 
 
 @pytest.mark.parametrize("damage", [b"{broken}\n", b"\n", b"[]\n", b'{"sample": "a", "value": 1}\n', b"\xff\n"])
-def test_other_damage_of_unfinished_scores_is_told_with_its_line(
+def test_other_damage_of_unfinished_scores_is_reported_with_its_line(
     damage: bytes, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_command(config)

@@ -47,7 +47,7 @@ def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
     assert "rows.jsonl: not the rows that were scored: the file has changed since." in told
 
 
-def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_manifest_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
     manifest = results_of(config) / "journal" / "manifest.json"
     whole = manifest.read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[
     run_command(config, "--fresh")
 
 
-def test_status_tells_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
     shown = output_of(capsys, "status", results_of(config))
     assert "chunks 6/10, scores 48/80 (60.0 %)" in shown

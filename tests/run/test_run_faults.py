@@ -57,9 +57,7 @@ def unpublish(config: Path, chunk: int, change: Callable[[bytes], bytes] = bytes
     return scores
 
 
-def test_a_damaged_value_of_an_unfinished_chunk_is_not_believed(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_value_of_an_unfinished_chunk_is_not_used(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(config)
     scores = unpublish(config, 1, lambda line: line.replace(b'"value": 0.0', b'"value": 7.0'))
     assert f"{scores}, line 1: damaged (its checksum does not fit)" in printed(capsys, 2, config)
@@ -349,7 +347,7 @@ def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_noth
     assert not [path.name for path in results_of(config).iterdir() if path.name.startswith(".")]
 
 
-def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_results_folder_that_cannot_be_made_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results_of(config).parent.mkdir()
     results_of(config).symlink_to("nowhere/at all")
     assert "cannot be written" in printed(capsys, 2, config)

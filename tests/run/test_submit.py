@@ -49,7 +49,7 @@ def test_what_every_worker_refuses_is_not_submitted(
         ("echo no such partition >&2; exit 1", 2, "failed: no such partition"),
     ],
 )
-def test_what_sbatch_answers_is_said(
+def test_the_answer_of_sbatch_is_printed(
     script: str, code: int, said: str, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (sent.parent / "bin" / "sbatch").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")

@@ -35,7 +35,7 @@ def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str]
     assert find_worker(environment) == Worker(*worker)
 
 
-def test_the_worker_can_be_said_by_hand() -> None:
+def test_the_worker_can_be_set_by_hand() -> None:
     assert parse_worker("3/16") == Worker(3, 16)
     for text in ("16/16", "3", "-1/2", "a/b", "1/0"):
         with pytest.raises(ConfigError, match="expected NUMBER/COUNT, numbers from 0"):

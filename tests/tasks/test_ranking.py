@@ -269,7 +269,7 @@ def test_both_orders_cancel_a_judge_who_always_prefers_the_first_context_shown(s
     assert unfair["sorted"] != BEST_FIRST
 
 
-def test_a_judge_who_sees_only_the_place_leaves_the_retrievers_order_and_is_found_out() -> None:
+def test_a_judge_who_sees_only_the_place_leaves_the_retrievers_order_and_has_no_agreement() -> None:
     found = sort_one(scripted(lambda one, other: 0.8), contexts_of(QUALITIES))
     assert found["sorted"] == found["good"]
     assert found["agreement"] == 0.0
@@ -380,7 +380,7 @@ def test_pieces_are_short_enough_and_nothing_is_lost(tiny: Judge) -> None:
     assert window.pieces("short", 100) == ["short"]
 
 
-def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_told(tiny: Judge) -> None:
+def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_reported(tiny: Judge) -> None:
     contexts = ["A bridge is long.", "Nolu Brak was born in Tesk. " * 300, "Tesk lies on a river."]
     for fast in (True, False):
         found = sort_one(tiny, contexts, fast=fast)

@@ -155,7 +155,7 @@ def test_answers_that_the_judge_fails_to_join_are_put_one_after_the_other() -> N
     assert (reference.ground_truth, reference.unjoined) == ("Fact1\nFact2", 2)
 
 
-def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_told() -> None:
+def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_reported() -> None:
     asked = Asked()
     asked.judge.choices = lambda prompt, options: "neither"
     reference = generate(asked.judge, ["Fact1 is here.", "Nothing."])

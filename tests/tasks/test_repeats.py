@@ -103,7 +103,7 @@ def test_a_row_s_score_is_the_mean_of_its_valid_repeats_and_missing_only_without
     assert [score.repeats for score in scores["exact_match"]] == [()] * 3, "a metric without a judge was repeated"
 
 
-def test_the_summary_tells_the_noise_of_the_judge_of_repeated_metrics_only(rows: Rows) -> None:
+def test_the_summary_has_the_noise_of_the_judge_of_repeated_metrics_only(rows: Rows) -> None:
     summary = evaluator(3).evaluate(rows).summary()
     # rows (1, 0.5, 0) and (1, 0.5) with grand mean 0.6: within 0.625 / 3, between 3 * 0.01 + 2 * 0.0225 = 0.075,
     # 1/3 + 1/2 = 5/6, n0 = 5 - 13/5 = 2.4

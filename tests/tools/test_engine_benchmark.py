@@ -50,7 +50,7 @@ def test_cpu_seconds_count_processes_that_children_have_started_alive_or_ended()
     process.communicate("\n")
 
 
-def test_a_way_is_compared_with_ours_in_the_same_round() -> None:
+def test_another_engine_is_compared_with_ours_in_the_same_round() -> None:
     rounds = [{"ours": counts(2.0), "vllm": counts(3.0)}, {"ours": counts(10.0), "vllm": counts(25.0)}]
     assert ratios("vllm", rounds) == [1.5, 2.5]
     assert line(page(*rounds), "vllm")[1:7] == ["2", "3.0", "14.0", "25.0", "2.00", "1.50 to 2.50"]

@@ -56,7 +56,7 @@ def test_gains_in_all_rows_are_no_less_likely_than_that_the_rows_with_falls_were
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
-def test_what_is_said_of_a_difference_does_not_depend_on_the_level_of_its_interval(level: float) -> None:
+def test_the_conclusion_of_a_difference_does_not_depend_on_the_level_of_its_interval(level: float) -> None:
     pairs = [
         paired("two of thirty", [0.0] * 30, [0.0] * 28 + [1.0] * 2, JUDGED),
         paired("most", [0.0] * 30, [0.0] * 6 + [1.0] * 24, JUDGED),

@@ -1,4 +1,4 @@
-"""docs/formulas.md: the numbers of its examples are what the code gives."""
+"""docs/intervals.md and docs/tests-and-labels.md: the numbers of their examples are what the code gives."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,9 @@ from rag_evaluator import METRICS
 from rag_evaluator.statistics import Scale, difference_interval, difference_test, mean_interval, missing_bounds
 from rag_evaluator.statistics.formulas import moments, unseen_root, with_pseudo_units
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
-TEXT = re.sub(r"\s+", " ", PAGE)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [(DOCS / name).read_text(encoding="utf-8") for name in ("intervals.md", "tests-and-labels.md")]
+TEXT = re.sub(r"\s+", " ", "\n".join(PAGES))
 SCORES = [1, 1, 1, 1, 1, 0.5, 0.5, 0]
 JUDGED = Scale()
 

@@ -41,7 +41,7 @@ def test_clusters_count_for_as_many_rows_as_they_are_worth() -> None:
 
 
 @pytest.mark.parametrize("scale", [Scale(), Scale(kind="continuous")])
-def test_rows_of_a_cluster_that_are_all_equal_tell_as_much_as_one_of_them(scale: Scale) -> None:
+def test_rows_of_a_cluster_that_are_all_equal_count_as_one_row(scale: Scale) -> None:
     a = np.array([0.2, 0.4, 0.4, 0.6, 0.9, 0.5])
     b = np.array([0.3, 0.4, 0.7, 0.5, 1.0, 0.8])
     [alone] = compare_scores([Paired("m", a, b, scale)])

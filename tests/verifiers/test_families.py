@@ -56,5 +56,5 @@ def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, setti
         ("mine", list(VERIFIERS["lettucedetect"].languages)),
     ],
 )
-def test_the_name_of_a_folder_tells_the_languages(tmp_path: Path, name: str, languages: list[str]) -> None:
+def test_the_name_of_a_folder_gives_the_languages(tmp_path: Path, name: str, languages: list[str]) -> None:
     assert list(languages_of("lettucedetect", folder(tmp_path, name, TOKENS))) == languages

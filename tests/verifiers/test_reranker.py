@@ -103,7 +103,7 @@ def test_a_folder_that_is_no_reranker_is_refused_before_it_is_loaded(tmp_path: P
         Reranker(folder)
 
 
-def test_signatures_tell_rerankers_apart(folders: dict[str, Path]) -> None:
+def test_rerankers_have_different_signatures(folders: dict[str, Path]) -> None:
     parts = [Reranker(folder).signature_parts for folder in folders.values()]
     assert parts[0]["reranker"] != parts[1]["reranker"]
     assert [part["reranks"] for part in parts] == KINDS

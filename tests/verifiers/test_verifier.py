@@ -173,7 +173,7 @@ def test_hhem_needs_a_base_of_its_size(folders: dict[str, Path], tmp_path: Path)
         Verifier(folders["hhem"], base=other / "base").support(PREMISE, CLAIM)
 
 
-def test_signatures_tell_models_and_evidence_apart(folders: dict[str, Path]) -> None:
+def test_models_and_evidence_give_different_signatures(folders: dict[str, Path]) -> None:
     parts = [verifier(folders, kind).signature_parts for kind in KINDS]
     assert len({str(part) for part in parts}) == len(KINDS)
     assert {part["kind"] for part in parts} == {*KINDS}

@@ -1,4 +1,6 @@
-"""`python -m tools.docs.words`: the words of each page that people write, and their sum; exit code 1 above `MOST`.
+"""`python -m tools.docs.words`: the words of each page that people write, and their sum.
+
+The exit code is 1 where all pages have more than `MOST` words, or a page more than `MOST_OF_A_PAGE`.
 
 Words are counted as `wc -w` does. Design notes, translations and pages that are made of the program are not counted.
 """
@@ -11,6 +13,7 @@ from tools.docs.configuration import PAGE
 from tools.docs.links import DOCS, ROOT
 
 MOST = 28_000
+MOST_OF_A_PAGE = 900
 DESIGN = "design"  # the folder of notes on how it is built
 TRANSLATIONS = ("es", "ja", "zh")  # docs/es/ or page.es.md
 MADE = (PAGE,)
@@ -29,11 +32,17 @@ def words(docs: Path = DOCS) -> dict[Path, int]:
 
 
 def listing(counted: Mapping[Path, int], most: int = MOST) -> tuple[str, int]:
-    """A line for each page and one for the sum; 1 if there are more words than `most`, else 0."""
+    """Return a line for each page and one for the sum, and the exit code."""
     total = sum(counted.values())
+    long = [count > MOST_OF_A_PAGE for count in counted.values()]
     verdict = f"{total - most:,} more than {most:,}: shorten pages" if total > most else f"at most {most:,}"
-    lines = [f"{count:6,}  {page}" for page, count in counted.items()]
-    return "\n".join([*lines, f"{total:6,}  words, {verdict}"]), int(total > most)
+    lines = [f"{count:6,}  {page}{_excess(count)}" for page, count in counted.items()]
+    return "\n".join([*lines, f"{total:6,}  words, {verdict}"]), int(total > most or any(long))
+
+
+def _excess(count: int) -> str:
+    """Say how many words a page has too many."""
+    return f": {count - MOST_OF_A_PAGE:,} more than {MOST_OF_A_PAGE:,}" if count > MOST_OF_A_PAGE else ""
 
 
 def _words_of_name(page: Path) -> set[str]:

@@ -115,7 +115,7 @@ class Applied:
     already: int
 
     def to_json(self) -> dict[str, Any]:
-        """JSON; places of rows count from 0, as in the history."""
+        """Return JSON; places of rows count from 0, as in the history."""
         return {**asdict(self), "path": str(self.path), "history": str(self.history)}
 
 

@@ -70,7 +70,7 @@ class Certification:
     conclusion: Conclusion
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate with the sentences and the disagreements."""
+        """Return the certificate with the sentences and the disagreements, as JSON."""
         disagreements = list(map(asdict, self.disagreements))
         return {**self.certificate, "conclusion": self.conclusion.to_json(), "disagreements": disagreements}
 
@@ -91,7 +91,7 @@ def certify(
 
     Args:
         results: results folder.
-        labels: a table of labels, docs/judging-the-judge.md has its forms; or several, each of one annotator.
+        labels: a table of labels, docs/labels.md has its forms; or several, each of one annotator.
         label: metric -> a column of the run's own rows that holds its labels.
         threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
             `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.

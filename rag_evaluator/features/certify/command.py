@@ -22,7 +22,7 @@ EXAMPLES = with_examples(
     "rag-evaluator certify results/demo --labels labels.csv --threshold faithfulness=0.5",
     "rag-evaluator certify results/demo --labels grades.csv --scale faithfulness=1..5",
     "rag-evaluator certify results/demo --label faithfulness=response_is_correct",
-    note="docs/judging-the-judge.md explains the forms of labels and every figure.",
+    note="docs/labels.md explains the forms of labels, docs/certify.md every figure.",
 )
 
 

@@ -59,7 +59,7 @@ def evaluate(
     fresh: bool = False,
     progress: Progress = automatic,
 ) -> Scores:
-    """Scores of a RAG system's answers.
+    """Score a RAG system's answers.
 
     Args:
         question_list, contexts_list, judge, language, config, fresh, progress: as in `sort`.

@@ -49,13 +49,15 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         self._lock = Lock()  # chains run in threads, and the models are to be loaded once
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:
+        """Return the result of a chain with `<metric>_score`; where that is None, with `<metric>_reason`."""
         return self._call_with_config(lambda result: self._scored([result])[0], input, config, **kwargs)
 
     def batch(self, inputs: list[Any], config: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
+        """Score all results in one pass; return them in their order, as `invoke` does."""
         return self._batch_with_config(self._scored, inputs, config, **kwargs)
 
     def evaluate(self, examples: Sequence[Any], predictions: Sequence[Any]) -> list[dict[str, Any]]:
-        """The scores of what a chain returned for questions, or for dicts such as `{"query": ..., "reference": ""}`."""
+        """Return the scores of what a chain returned for questions, or for dicts such as `{"query": ...}`."""
         if len(examples) != len(predictions):
             raise DatasetError(f"{len(examples)} examples and {len(predictions)} predictions: expected one each.")
         asked = [{"user_input": example} if isinstance(example, str) else example for example in examples]

@@ -174,7 +174,7 @@ class ProbeReport(WithOverview, dict[str, Any]):
         self.judges = {name: judge for name, metric in stage.metrics.items() if metric.judge}
 
     def conclusion(self, words: Sequence[object] = ()) -> Conclusion:
-        """Its sentences and the next command; `words` as in `probe_conclusion`."""
+        """Return its sentences and the next command; `words` as in `probe_conclusion`."""
         return probe_conclusion(self, self.judges, words)
 
     def overview(self) -> list[Grid | str]:

@@ -80,7 +80,7 @@ class CheckReport:
         self.shown(self.checks[-1])
 
     def attempt(self, name: str, look: Callable[[], T]) -> T | None:
-        """What `look`, which adds its check itself, returns; None and a failed check for an error of the user."""
+        """Call `look`, which adds its check itself; after an error of the user add a failed check, and return None."""
         try:
             with ACTIVITY.phase(f"checking {name}"):
                 return look()

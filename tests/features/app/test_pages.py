@@ -67,7 +67,7 @@ def test_a_run_that_was_stopped_shows_how_far_it_is(stopped: Path) -> None:
         assert "2 of 6 scores · stopped" in client(stopped).get(address).text
 
 
-def test_an_answer_that_cannot_be_made_hides_no_row_and_is_said(tmp_path: Path) -> None:
+def test_an_answer_that_cannot_be_made_hides_no_row_and_is_reported(tmp_path: Path) -> None:
     (write_run(tmp_path / "run") / "details.jsonl").unlink()
     with client(tmp_path) as browser:
         assert browser.get("/run/run").status_code == 200
@@ -81,7 +81,7 @@ def test_an_answer_that_cannot_be_made_hides_no_row_and_is_said(tmp_path: Path) 
     ("query", "status"),
     [("run=a&run=b", 200), ("run=a", 400), ("", 400), ("run=a&run=a", 400), ("run=a&run=c", 404), ("run=a&run=d", 400)],
 )
-def test_runs_are_compared_or_it_is_said_why_not(tmp_path: Path, query: str, status: int) -> None:
+def test_runs_are_compared_or_the_page_has_the_reason_why_not(tmp_path: Path, query: str, status: int) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b")
     write_run(tmp_path / "d", [{"id": "x", "user_input": "another", "response": "r", "reference": "r"}], group_by=[])

@@ -148,7 +148,7 @@ def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answe
 
 
 @pytest.mark.parametrize("per", ["statement", "score"])
-def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(
+def test_no_answer_of_the_judge_reaches_the_browser_while_a_draw_is_open(
     anna: TestClient, results: Path, per: str
 ) -> None:
     draw = drawn(results / "faith")

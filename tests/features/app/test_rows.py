@@ -122,7 +122,7 @@ def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", "\udcff", ""])
-def test_a_damaged_line_is_said_in_a_sentence(tmp_path: Path, line: str) -> None:
+def test_a_damaged_line_is_reported_in_a_sentence(tmp_path: Path, line: str) -> None:
     made_run(tmp_path / "run", ROWS[:3], ["m"])
     with (tmp_path / "run" / "scores.jsonl").open("ab") as file:
         file.write(line.encode("utf-8", "surrogateescape") + b"\n")

@@ -124,7 +124,7 @@ def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_where_pip_finds_no_wheel_nothing_is_left_in_the_way_of_another_command(
+def test_where_pip_finds_no_wheel_nothing_is_left_that_stops_another_command(
     make: Make, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert make("--extras", "gone") == 2

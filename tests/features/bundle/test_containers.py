@@ -122,7 +122,7 @@ def test_a_job_runs_the_python_of_the_image_with_models_read_only(tmp_path: Path
     assert {str(tmp_path), f"{tmp_path}/rag-evaluator.sif"} <= set(words)
 
 
-def test_without_an_engine_the_script_says_aloud_that_nothing_was_built(made_once: Path, programs: Path) -> None:
+def test_without_an_engine_the_script_prints_that_nothing_was_built(made_once: Path, programs: Path) -> None:
     done = subprocess.run(
         ["sh", str(CONTAINERS / "build.sh"), str(made_once)],
         env={"PATH": str(programs)},

@@ -419,7 +419,7 @@ def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Pat
     assert found["label_mean"]["judge_mean"] == pytest.approx(0.5)
 
 
-def test_a_drawn_row_speaks_for_as_many_as_its_probability_says() -> None:
+def test_a_drawn_row_counts_for_as_many_rows_as_its_probability_implies() -> None:
     """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
     draw = DrawRecord("", ["m"], "stratified", 30, 0, range(30), [0.5] * 10 + [0.25] * 20 + [0.5] * 70, [0] * 100)
     labels = [Label(row, "m", "", None, float(row < 10), "") for row in range(30)]

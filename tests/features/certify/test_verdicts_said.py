@@ -28,7 +28,7 @@ def run_with(folder: Path, people: list[int], **config: Any) -> Path:
 
 
 @pytest.mark.parametrize(("word", "people"), PEOPLE.items(), ids=PEOPLE)
-def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word: str, people: list[int]) -> None:
+def test_the_same_word_is_used_everywhere(tmp_path: Path, capsys: Capture, word: str, people: list[int]) -> None:
     folder = run_with(tmp_path / "run", people)
     run_command("certify", folder, "--label", "exact_match=human")
     capsys.readouterr()
@@ -44,7 +44,7 @@ def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word:
 
 
 @pytest.mark.parametrize("is_older", [False, True])
-def test_a_verdict_that_was_edited_is_not_believed(is_older: bool, tmp_path: Path) -> None:
+def test_a_verdict_that_was_edited_is_not_used(is_older: bool, tmp_path: Path) -> None:
     folder = run_with(tmp_path / "run", PEOPLE["not shown"])
     certify(folder, label={"exact_match": "human"})
     path = folder / CERTIFICATE
@@ -94,7 +94,7 @@ def test_a_gate_says_what_a_certificate_says_against_the_baseline(tmp_path: Path
 
 
 @pytest.mark.parametrize("language", ["english", "spanish"])
-def test_a_certificate_speaks_for_the_judge_in_its_language_only(tmp_path: Path, language: str) -> None:
+def test_a_certificate_applies_to_the_judge_in_its_language_only(tmp_path: Path, language: str) -> None:
     certify(graded_run(tmp_path / "run"), label={"answer_rubric": "human"})
     path = str(tmp_path / "run" / CERTIFICATE)
     other = graded_run(tmp_path / "other", exact_rows(60), language=language, certificate=path)
@@ -110,7 +110,7 @@ def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp
     assert part["verdict"]["word"] == "better than chance, quality not settled"
 
 
-def test_a_certificate_of_another_version_is_not_believed(tmp_path: Path) -> None:
+def test_a_certificate_of_another_version_is_not_used(tmp_path: Path) -> None:
     folder = run_with(tmp_path / "run", PEOPLE["useful"])
     certify(folder, label={"exact_match": "human"})
     path = folder / CERTIFICATE

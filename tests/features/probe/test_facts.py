@@ -78,7 +78,7 @@ def test_names_are_found_where_they_are(language: str, text: str, expected: list
         ("3,450", "3.450", 2),
     ],
 )
-def test_numbers_that_can_stand_for_each_other_have_one_shape(first: str, second: str, shapes: int) -> None:
+def test_numbers_that_can_replace_each_other_have_the_same_shape(first: str, second: str, shapes: int) -> None:
     assert len({fact.shape for fact in numbers(f"{first}; {second}", find_language("arabic"))}) == shapes
 
 

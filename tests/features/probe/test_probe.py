@@ -199,7 +199,7 @@ def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp
         ),
     ],
 )
-def test_bad_input_is_said_before_a_model_is_loaded(
+def test_bad_input_is_reported_before_a_model_is_loaded(
     config: Json, rows: list[Json], error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
@@ -251,7 +251,7 @@ def test_rows_that_have_changed_since_are_not_merged(
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:
-    text = (ROOT / "docs" / "judging-the-judge.md").read_text("utf-8")
+    text = (ROOT / "docs" / "probe.md").read_text("utf-8")
     probes, words = (
         re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
         for heading in ("| probe | change |", "| word | meaning |")

@@ -74,7 +74,7 @@ def test_force_overwrites_the_configuration_and_nothing_else(folder: Path) -> No
 
 
 @pytest.mark.parametrize(("flags", "words"), FAULTS, ids=[words for _, words in FAULTS])
-def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
+def test_what_is_wrong_is_reported_at_once_and_nothing_is_written(
     folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "there.yaml").write_text("mine", encoding="utf-8")

@@ -205,7 +205,7 @@ CONTEXTS: list[tuple[str, list[Row], dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("rows", "columns", "expected"), [c[1:] for c in CONTEXTS], ids=[c[0] for c in CONTEXTS])
-def test_the_way_contexts_are_kept_is_recognised(
+def test_the_form_of_contexts_is_recognised(
     tmp_path: Path, rows: list[Row], columns: dict[str, str], expected: list[str]
 ) -> None:
     others = {"question": "Where was the painter born?", "answer": "He was born in the town of Tesk."}

@@ -104,7 +104,7 @@ REFUSED: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
-def test_a_tokenizer_that_cannot_write_under_a_grammar_is_refused_with_a_way_out(make: Make) -> None:
+def test_a_tokenizer_that_cannot_write_under_a_grammar_is_refused_with_a_remedy(make: Make) -> None:
     tokenizer = fast(make)
     with pytest.raises(ModelError, match=r"^judge\.model: .*grammar .*engine: server"):
         Vocabulary(tokenizer, len(tokenizer))

@@ -101,7 +101,7 @@ def test_an_adapted_pack_is_its_english_source_with_the_texts_exchanged(tmp_path
     assert (pack.language, pack.original_hash) == ("klingon", english.original_hash)
 
 
-def test_the_judge_is_told_what_to_keep_and_the_language_by_both_its_names(tmp_path: Path) -> None:
+def test_the_prompt_has_what_to_keep_and_both_names_of_the_language(tmp_path: Path) -> None:
     judge = Translates()
     adapted(tmp_path, judge, ["answer_relevancy", "answer_correctness"], language="ca")
     asked = [question(prompt) for prompt in judge.prompts]
@@ -216,7 +216,7 @@ def test_english_is_not_adapted(tmp_path: Path) -> None:
         adapted(tmp_path, Translates(), language="en")
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("x", encoding="utf-8")
     with pytest.raises(PromptError, match="cannot be written"):
         adapted(tmp_path / "taken", Translates(), ["faithfulness"])

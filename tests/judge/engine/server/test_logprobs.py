@@ -184,7 +184,7 @@ def test_a_server_that_refuses_log_probabilities_judges_without(code: int) -> No
     assert "not for you" in judge.about["logprobs"] and not judge.inner.capabilities.probabilities
 
 
-def test_a_server_that_tells_a_few_log_probabilities_only_is_asked_for_these() -> None:
+def test_a_server_that_gives_a_few_log_probabilities_only_is_asked_for_these() -> None:
     with serve(tokens=digits) as fake:
         refusing(fake, status(400, "top_logprobs must be at most 5"), most=5)
         judge = judge_of(fake)

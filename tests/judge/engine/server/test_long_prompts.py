@@ -68,7 +68,7 @@ def test_a_model_that_repeats_no_word_proves_nothing_and_the_program_says_so() -
         assert words_asked(fake) == 1
 
 
-def test_a_server_that_refuses_long_prompts_itself_is_believed() -> None:
+def test_a_server_s_own_refusal_of_a_long_prompt_is_the_reason() -> None:
     with serve(content=reading) as fake:
         judge = judge_of(fake)
         answer = fake.answer

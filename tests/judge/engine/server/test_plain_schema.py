@@ -71,5 +71,5 @@ FAULTS: dict[str, tuple[dict[str, Any], Any, str]] = {
 
 
 @pytest.mark.parametrize(("schema", "value", "told"), FAULTS.values(), ids=FAULTS)
-def test_what_a_server_wrote_against_the_schema_is_told(schema: dict[str, Any], value: Any, told: str) -> None:
+def test_what_a_server_wrote_against_the_schema_is_in_the_reason(schema: dict[str, Any], value: Any, told: str) -> None:
     assert any(told in fault for fault in faults(schema, settle(schema, value)))

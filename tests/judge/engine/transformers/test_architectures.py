@@ -28,7 +28,7 @@ ALONE = {
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_an_architecture_is_run_in_its_way_and_answers_like_the_model_alone_in_any_batch(
+def test_an_architecture_takes_its_path_and_answers_like_the_model_alone_in_any_batch(
     name: str, tmp_path: Path
 ) -> None:
     finding = check(save_model(ARCHITECTURES[name], tmp_path), QUESTIONS, new_tokens=16)

@@ -78,7 +78,7 @@ def edit(adapter: Path, **settings: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
 
 
-def test_an_adapter_in_place_of_the_model_is_told_how_to_be_given(adapter: Path, base: Path) -> None:
+def test_an_adapter_in_place_of_the_model_is_refused_with_the_remedy(adapter: Path, base: Path) -> None:
     with pytest.raises(ModelError, match=rf"judge\.adapter to this folder, and judge\.model to {base}"):
         VllmEngine.find(JudgeConfig(**settings_of(adapter, None)), True)
 

@@ -12,7 +12,6 @@ from ragas.metrics.collections.faithfulness.util import (
 from rag_evaluator.features.duel.judging import DuelOutput
 from rag_evaluator.features.testset.checker import AgreeOutput, KnownOutput, MadeOutput
 from rag_evaluator.judge import RULES, tighten
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, SCALES
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import (
     AnswerableOutput,
@@ -50,10 +49,7 @@ def _integers(schema: object) -> list[str]:
 
 def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
     names = {prompt.output_model.__name__ for prompt in all_prompts().values()}
-    nested = {"StatementFaithfulnessAnswer", "ContextRecallClassification"}
     assert set(RULES) <= names
-    assert set(CUT_LISTS) <= names
-    assert {model for model, _ in SCALES} <= names | nested
 
 
 VERDICTS = [FilterOutput, SupportOutput, ChunkOutput, MatchOutput, AnswerableOutput, RefusedOutput, AgreeOutput]
@@ -74,7 +70,6 @@ def test_the_scales_of_all_our_own_models_are_named_here() -> None:
 @pytest.mark.parametrize(("model", "name", "scale"), [(model, *row) for model, row in OWN.items()])
 def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
     """And the prompt still shows the judge a plain integer, as ragas does."""
-    assert not any(kind == model.__name__ for kind, _ in SCALES)
     assert list(get_args(model.model_fields[name].annotation)) == scale
     assert model.model_json_schema()["properties"][name]["type"] == "integer"
     assert "enum" not in model.model_json_schema()["properties"][name]
@@ -103,11 +98,3 @@ def test_lists_have_no_more_items_than_a_text_can_give(
 ) -> None:
     array = tighten(model, data)["properties"][name]
     assert (array["minItems"], array["maxItems"]) == limits
-
-
-def test_models_of_the_users_own_are_left_as_they_are() -> None:
-    class Grade(BaseModel):
-        grade: int
-        note: str
-
-    assert tighten(Grade)["properties"]["grade"]["type"] == "integer"

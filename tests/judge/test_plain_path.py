@@ -12,19 +12,8 @@ from rag_evaluator import Judge
 
 pytestmark = pytest.mark.models
 
-TOGETHER = 64
-TOGETHER_OF = {  # kind -> tokens of a row in one pass; 0: only `generate` is right
-    "qwen3-next": TOGETHER,
-    "lfm2": TOGETHER,
-    "mamba2": TOGETHER,
-    "bloom": TOGETHER,
-    "mistral-window": TOGETHER,
-    "jamba": 1,  # its scan begins anew with every pass of several tokens
-    "mamba": 1,
-    "recurrent-gemma": 0,  # its state is in the model, not in a cache
-    "rwkv": 0,
-}
-FAST = [kind for kind, together in TOGETHER_OF.items() if together > 1]
+FAST = ["qwen3-next", "lfm2", "mamba2", "bloom", "mistral-window"]
+STEPWISE = ["jamba", "mamba"]  # their scan begins anew with every pass of several tokens
 
 
 def requests_of(judge: Judge, count: int, seed: int = 0) -> list[Any]:
@@ -45,11 +34,6 @@ def passes(decoder: Any, requests: list[Any]) -> tuple[list[Any], list[int]]:
     return replies, rows
 
 
-@pytest.mark.parametrize("kind", TOGETHER_OF)
-def test_it_is_tried_out_how_a_model_goes_on_from_its_cache(tiny: Tiny, kind: str) -> None:
-    assert padding_decoder(tiny(kind, dtype="float32")).together == TOGETHER_OF[kind]
-
-
 @pytest.mark.parametrize("kind", FAST)
 def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(tiny: Tiny, kind: str) -> None:
     judge = tiny(kind, dtype="float32")
@@ -60,7 +44,7 @@ def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(tiny: Tiny, ki
     assert len(fast) < len(slow) / 2
 
 
-@pytest.mark.parametrize("kind", [kind for kind, together in TOGETHER_OF.items() if together])
+@pytest.mark.parametrize("kind", [*FAST, *STEPWISE])
 def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(tiny: Tiny, kind: str) -> None:
     judge = tiny(kind, dtype="float32")
     requests = requests_of(judge, 6)

@@ -1,6 +1,5 @@
 """An engine of no model: a judge makes its requests of it and gets the replies that a test has written."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -39,9 +38,6 @@ class MadeEngine:
 
     async def generate(self, request: Any) -> Any:
         return self.reply
-
-    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int], group: str = "") -> list[float]:
-        raise NotImplementedError
 
 
 def judge_of(engine: Any, **settings: Any) -> EngineJudge:

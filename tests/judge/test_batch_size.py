@@ -25,7 +25,7 @@ DECODER = "rag_evaluator.judge.engines.transformers.decoder"
         ("llama-bytelevel", "auto", True, 127, "float32", 64),
         ("llama-bytelevel", "auto", True, 5000, "float32", 256),
         ("lfm2", "auto", True, 32, "float32", 32),  # each row has a state beside its tokens
-        ("rwkv", "auto", True, 1, "float32", 1),  # rows would change each other
+        ("mamba2", "auto", True, 32, "float32", 32),  # and nothing else
     ],
 )
 def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_half_of_the_memory(

@@ -74,8 +74,8 @@ def test_a_folder_of_format_2_is_continued_without_asking_again_and_keeps_its_by
 
 @given(st.floats(-30, 30).map(lambda value: round(value, 6)))
 def test_log_odds_survive_the_way_through_probabilities(value: float) -> None:
-    shares = {"1": sigmoid(value), "2": sigmoid(-value)}
-    judge = ScriptedJudge(choices=lambda prompt, options: dict(zip(options, shares.values(), strict=True)))
+    shares = sigmoid(value), sigmoid(-value)
+    judge = ScriptedJudge(choices=lambda prompt, options: dict(zip(options, shares, strict=True)))
     assert asyncio.run(log_odds(as_judge(judge), "compare", FIRST, SECOND)) == value
 
 

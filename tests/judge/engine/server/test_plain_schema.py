@@ -34,14 +34,6 @@ def test_the_schema_of_every_question_is_plain_and_its_shortest_answer_is_one(nu
     assert not any(key in text for key in ('"x-', '"const"', '"$', '"title"', '"items": false'))
 
 
-def test_lists_of_a_fixed_length_have_limits_and_no_items(fake: Fake) -> None:
-    judge_of(fake).generate(PromptText("Whether?", LISTED), NLIStatementOutput)
-    fixed = schema_of(fake.asked[-1][1])["properties"]["statements"]
-    assert fixed["minItems"] == fixed["maxItems"] == 2 and "items" not in fixed
-    assert fixed["prefixItems"][0]["additionalProperties"] is False
-    assert fixed["prefixItems"][0]["required"] == ["statement", "reason", "verdict"]
-
-
 def test_the_length_of_short_reasons_is_in_the_schema(fake: Fake) -> None:
     judge_of(fake, reasons="short").generate("Which?", ContextRecallOutput)
     shown = schema_of(fake.asked[-1][1])["properties"]["classifications"]["items"]

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import Key, PackSet, TracedPrompt
+from rag_evaluator.prompts import FilterInput, FilterOutput, Key, PackSet, TracedPrompt
+from rag_evaluator.ragas_library import BasePrompt
 
 
 def prompts_owned(owners: Collection[str]) -> dict[Key, Any]:
@@ -14,3 +15,15 @@ def prompts_owned(owners: Collection[str]) -> dict[Key, Any]:
 
 def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
     return PackSet(prompts_owned(owners), language, folder).load()
+
+
+class Asked(BasePrompt[FilterInput, FilterOutput]):
+    """A prompt whose instruction and example a test chooses."""
+
+    input_model = FilterInput
+    output_model = FilterOutput
+
+    def __init__(self, instruction: str, context: str = "c", question: str = "q") -> None:
+        super().__init__()
+        self.instruction = instruction
+        self.examples = [(FilterInput(user_input=question, context=context), FilterOutput(verdict=1))]

@@ -12,8 +12,7 @@ from test_config import ROOT, Load, message
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, Section, VerifierConfig, find_language
-from rag_evaluator.config.sections import PromptsConfig
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, Section, VerifierConfig, find_language, make_config
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 from tests.loaded_prompts import load_prompts
 
@@ -86,7 +85,7 @@ def test_what_is_wrong_in_an_override_is_reported_as_a_shell_needs_it(load: Load
     ("lines", "key", "expected"),
     [
         ("metrics: faithfulness", "metrics", ["faithfulness"]),
-        ("metrics: [bleu]\nprompts:\njudge: {}", "prompts", PromptsConfig()),
+        ("metrics: [bleu]\nprompts:\njudge: {}", "prompts", make_config({"metrics": ["bleu"]}).prompts),
         ("metrics: [bleu]\njudge:\n  model_kwargs:\n", "judge", JudgeConfig()),
         ("metrics: [bleu]\nname: v1.2 b", "name", "v1.2 b"),
     ],

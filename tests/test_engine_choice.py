@@ -2,15 +2,31 @@
 
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 
+from rag_evaluator import ScriptedJudge
 from rag_evaluator.config import JudgeConfig, make_config, with_engine
-from rag_evaluator.config.engine_choice import choose_engine, has_gpu, has_vllm
-from rag_evaluator.judge.lazy import judge_parts
+from rag_evaluator.judge import LazyJudge
 
+NO_GPU = "no NVIDIA GPU that this process may use was found"
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
+
+
+forget_gpus = resolve_name("rag_evaluator.config.engine_choice:has_gpu").cache_clear
+
+
+def choice(**settings: Any) -> tuple[str, str]:
+    chosen = with_engine(JudgeConfig(engine="auto", **settings))
+    return chosen.engine, chosen.because
+
+
+def parts_of(config: JudgeConfig) -> Any:
+    return LazyJudge(ScriptedJudge(), config).parts
 
 
 @pytest.fixture
@@ -20,9 +36,9 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    has_gpu.cache_clear()
+    forget_gpus()
     yield programs
-    has_gpu.cache_clear()
+    forget_gpus()
 
 
 def driver(node: Path, says: str, status: int = 0) -> None:
@@ -42,30 +58,29 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_vllm_is_chosen_where_a_gpu_and_vllm_are(node: Path, installed: None) -> None:
     driver(node, GPU)
-    assert choose_engine(JudgeConfig(model="/models/m")) == ("vllm", "a GPU and vLLM are here")
+    assert choice(model="/models/m") == ("vllm", "a GPU and vLLM are here")
 
 
 @pytest.mark.parametrize("says", ["No devices found.", ""])
 def test_without_a_gpu_it_is_transformers(node: Path, installed: None, says: str) -> None:
     if says:
         driver(node, says)
-    name, why = choose_engine(JudgeConfig(model="/models/m"))
-    assert (name, why) == ("transformers", "no NVIDIA GPU that this process may use was found")
+    assert choice(model="/models/m") == ("transformers", NO_GPU)
 
 
 @pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
 def test_gpus_that_this_process_may_not_use_do_not_count(
-    node: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
+    node: Path, installed: None, monkeypatch: pytest.MonkeyPatch, hidden: str
 ) -> None:
     driver(node, GPU)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
-    assert not has_gpu()
+    assert choice(model="/models/m") == ("transformers", NO_GPU)
 
 
-@pytest.mark.skipif(has_vllm(), reason="vLLM is installed here")
+@pytest.mark.skipif(find_spec("vllm") is not None, reason="vLLM is installed here")
 def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path) -> None:
     driver(node, GPU)
-    assert choose_engine(JudgeConfig(model="/models/m")) == ("transformers", f"{sys.executable} has no vLLM")
+    assert choice(model="/models/m") == ("transformers", f"{sys.executable} has no vLLM")
 
 
 @pytest.mark.parametrize(
@@ -80,16 +95,16 @@ def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path
     ],
 )
 def test_vllm_is_not_chosen_where_it_would_not_read_a_key(
-    node: Path, installed: None, settings: dict[str, object], why: str
+    node: Path, installed: None, settings: dict[str, Any], why: str
 ) -> None:
     driver(node, GPU)
-    assert choose_engine(JudgeConfig(**settings)) == ("transformers", why)
+    assert choice(**settings) == ("transformers", why)
 
 
 def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: Path) -> None:
     chosen = make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
     assert chosen.engine == "transformers" and chosen.because == "the demo judge is a toy"
-    assert judge_parts(chosen, "m") == judge_parts(JudgeConfig(), "m")
+    assert parts_of(chosen) == parts_of(JudgeConfig())
     assert with_engine(JudgeConfig()).because == ""
 
 
@@ -115,7 +130,7 @@ SAME_ANSWERS = {"device_map", "batch_size", "url", "api_key_env"}
 def test_what_answers_depend_on_is_in_the_signature(key: str) -> None:
     value, beside = ANSWERS_DEPEND[key]
     changed = JudgeConfig.model_validate({**beside, key: value})
-    assert judge_parts(changed, "m") != judge_parts(JudgeConfig.model_validate(beside), "m")
+    assert parts_of(changed) != parts_of(JudgeConfig.model_validate(beside))
 
 
 def test_of_each_key_of_the_judge_it_is_known_whether_answers_depend_on_it() -> None:

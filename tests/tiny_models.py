@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -218,11 +219,26 @@ PARTS = (  # as templates of vision-text models read a message: a list of parts,
 )
 
 
-def plain_of(judge: Any) -> Any:
-    """The loop of transformers' own `generate` for a judge's model, whatever decoder the judge has."""
+def judge_of(tokenizer: Any, size: int | None = None, **settings: Any) -> Any:
+    """A judge with a tokenizer, whose model has so many logits."""
+    from rag_evaluator import Judge
+    from rag_evaluator.config import JudgeConfig
+
+    config = transformers.GPT2Config(vocab_size=size or len(tokenizer), n_embd=8, n_layer=1, n_head=1)
+    loaded = SimpleNamespace(model=AutoModelForCausalLM.from_config(config), tokenizer=tokenizer)
+    return Judge(loaded, JudgeConfig(**settings))
+
+
+def padding_decoder(judge: Any, batch_size: int = 1) -> Any:
+    """The decoder of padded batches for a judge's model, whatever decoder the judge has."""
     from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 
     engine = judge.inner.engine
-    decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)
+    return PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, batch_size)
+
+
+def plain_of(judge: Any) -> Any:
+    """The loop of transformers' own `generate` for a judge's model."""
+    decoder = padding_decoder(judge)
     decoder.together = 0
     return decoder

@@ -7,7 +7,6 @@ that was killed. Every score that is begun is noted in `record` as `row metric r
 each score of a run keeps the thread of the models so long.
 """
 
-import asyncio
 import json
 import os
 import sys
@@ -29,18 +28,19 @@ import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
 from rag_evaluator.features.duel.judging import AnswerComparison
 from rag_evaluator.features.testset.checker import CandidateMaker
-from rag_evaluator.judge.engines.event_loop import MODELS
+from rag_evaluator.judge import BatchHandler, Scheduler
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
 from rag_evaluator.tasks.sort import Sorter
 
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
+SLEEPING = BatchHandler(lambda seconds: [time.sleep(each) for each in seconds], most=1)
 
 
 async def score(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Any:
     if "SLOW" in os.environ:
-        await asyncio.get_running_loop().run_in_executor(MODELS, time.sleep, float(os.environ["SLOW"]))
+        await Scheduler.current().submit(SLEEPING, float(os.environ["SLOW"]))
     return await SCORE(self, sample, metric, repeat)
 
 

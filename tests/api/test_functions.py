@@ -23,7 +23,6 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import EngineJudge, LazyJudge
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import ReferenceOutput
 from rag_evaluator.tasks import warned_once
 
@@ -300,7 +299,7 @@ def test_another_judge_or_a_fresh_start_does_not_use_earlier_answers() -> None:
 def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: ModelFolder) -> None:
     folder = model_folder("llama-bytelevel")
     config = JudgeConfig(max_new_tokens=64)
-    pipeline = load_pipeline(config.model_copy(update={"model": str(folder)}))
+    pipeline = Judge.from_config(config.model_copy(update={"model": str(folder)})).pipeline
     ways = (folder, str(folder), pipeline, pipeline.pipeline, Judge(pipeline, config))
     given = [LazyJudge(way, config) for way in ways]
     assert len({judge.identity for judge in given} | {given[0].identity}) == 1

@@ -21,7 +21,6 @@ from ragas.metrics.collections.context_relevance.util import ContextRelevanceOut
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.embeddings import LocalEmbeddings
-from rag_evaluator.judge.engines.transformers import loading
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Where was Nolu Brak born?"
@@ -79,7 +78,7 @@ def test_the_pipeline_of_the_judge_is_part_of_a_chain_between_judgements(evaluat
 
 
 def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: Callable[..., Path]) -> None:
-    pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
+    pipeline = Judge.from_config(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL)).pipeline
     judge = ChatHuggingFace(llm=pipeline)
     evaluator: Any = RAGEvaluator({"metrics": ["context_relevance"], "judge": SMALL}, judge=judge)
     [score] = evaluator.evaluate([ROW]).scores["context_relevance"]

@@ -10,7 +10,6 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
 from rag_evaluator.files import ACTIVITY, State, Watch, automatic, silent
-from rag_evaluator.files.progress import Activity
 from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]
@@ -51,12 +50,11 @@ def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None
 
 
 def test_counts_inside_of_counts_are_those_of_the_whole() -> None:
-    activity = Activity()
-    with activity.counted("scores") as outer:
+    with ACTIVITY.counted("scores") as outer:
         outer(0, 10)
-        activity.missing += 1
-        with activity.counted("scores") as inner:
+        ACTIVITY.missing += 1
+        with ACTIVITY.counted("scores") as inner:
             inner(2, 5)
             outer(7, 10)
-        assert (activity.state().total, activity.state().missing) == (10, 1)
-    assert activity.state().noun == ""
+        assert (ACTIVITY.state().total, ACTIVITY.state().missing) == (10, 1)
+    assert ACTIVITY.state().noun == ""

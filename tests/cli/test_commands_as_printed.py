@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 import rag_evaluator
-from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import SHELL
 from rag_evaluator.resources import command, program
+from tools.docs.commands import parsers
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(rag_evaluator.__file__).parent
-OURS = re.compile(rf"rag-evaluator (?:\w*config\.yaml|{'|'.join(all_commands())})\b")
+COMMANDS = [name for name, _ in parsers() if name != "rag-evaluator"]
+OURS = re.compile(rf"rag-evaluator \w*config\.yaml\b|\b(?:{'|'.join(COMMANDS)})\b")
 STARTS = {  # how it was started, below the folder of the user: (argv[0], the Python, PATH) -> what commands begin with
     "installed and on the PATH": ("env/bin/rag-evaluator", "env/bin/python", "env/bin", "rag-evaluator"),
     "by its path in the clone": ("env/bin/rag-evaluator", "env/bin/python", "", "env/bin/rag-evaluator"),

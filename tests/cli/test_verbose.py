@@ -12,25 +12,31 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config.offline import QUIET_LIBRARIES, TALKATIVE
 
 ROOT = Path(__file__).parents[2]
 LOUD = "something may be slow"
+LOGGERS = ("accelerate", "datasets", "huggingface_hub", "sentence_transformers")
+VARIABLES = {
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TQDM_DISABLE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 
 
 def talk(options: argparse.Namespace) -> int:
     """A command in which libraries talk."""
     warnings.warn(LOUD, UserWarning, stacklevel=1)
-    for name in TALKATIVE:
+    for name in LOGGERS:
         logging.getLogger(name).warning(LOUD)
     return 0
 
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    for name in TALKATIVE:
+    for name in LOGGERS:
         caplog.set_level(logging.WARNING, logger=name)
-    for name in QUIET_LIBRARIES:
+    for name in VARIABLES:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
 
@@ -43,10 +49,8 @@ def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyP
         assert command_line.main(["status", "x", *flag]) == 0
         said = [str(warning.message) for warning in warned if not issubclass(warning.category, ResourceWarning)]
         assert said == ([LOUD] if flag else [])  # files that other tests left to the garbage collector say so any time
-    assert len(caplog.records) == (len(TALKATIVE) if flag else 0)
-    assert {name: os.environ[name] for name in QUIET_LIBRARIES if name in os.environ} == (
-        {} if flag else QUIET_LIBRARIES
-    )
+    assert len(caplog.records) == (len(LOGGERS) if flag else 0)
+    assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == ({} if flag else VARIABLES)
 
 
 def test_warnings_that_python_was_asked_for_are_shown() -> None:

@@ -6,7 +6,7 @@ import pytest
 from conclusions.made_results import NAN, QWEN, made
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare
-from rag_evaluator.config.paths import DEMO
+from rag_evaluator.config import DEMO
 from rag_evaluator.results import Comparison, judge_words, toy_sentence
 
 HALF = [0.0, 1.0]

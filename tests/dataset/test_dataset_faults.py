@@ -30,7 +30,6 @@ from rag_evaluator import (
     load_dataset,
 )
 from rag_evaluator.dataset import ALIASES, harmless, open_dataset
-from rag_evaluator.dataset.readers.spreadsheets import is_harmless, original
 from rag_evaluator.results import Score
 from tests.dataset.data_files import (
     FILES,
@@ -262,12 +261,6 @@ def test_negative_numbers_of_a_csv_are_numbers_in_the_scores(tmp_path: Path) -> 
     lines = (tmp_path / "run" / "scores.csv").read_text("utf-8").splitlines()
     assert lines[1:] == ["q,-5,-5,-0.25,1.0", "p,'=1+1,4,+1e-3,0.0"]
     assert [row.row["logit"] for row in open_dataset(tmp_path / "run" / "scores.csv")] == ["-0.25", "+1e-3"]
-
-
-@given(text=st.text(max_size=6) | st.text("'=+-@\t\r\n＝5", max_size=6))
-def test_the_quote_before_a_formula_is_undone_for_every_text(text: str) -> None:
-    assert is_harmless(harmless(text))
-    assert original(harmless(text)) == text
 
 
 def test_a_quote_in_a_csv_file_that_is_not_ours_stays(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from docs_commands import ROOT, Block, Command, help_blocks, page_blocks
 from how_commands_run import NAMES_ONLY, ONCE, reason_not_to_run, stand_in, way_of
 from prepared import fill_in
 
-from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.main import main
 from tools.docs.commands import parsers
 
@@ -138,12 +137,14 @@ def _look_up(line: str) -> None:
         assert subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True, check=False).returncode == 0
     if words[1:3] and words[1] == "-m" and words[2].startswith("benchmarks"):
         assert importlib.util.find_spec(words[2]) is not None
+    _, program = next(parsers())
     if words[0] == "rag-evaluator":
-        parser_of_commands().parse_args(words[1:])
+        program.parse_args(words[1:])
     script = next((place for place, word in enumerate(words) if word in {"launcher.sh", "main.py"}), None)
     if script is not None:
         first, *others = words[script + 1 :]
-        parser_of_commands().parse_args([first, *others] if first in all_commands() else ["evaluate", first, *others])
+        is_command = f"rag-evaluator {first}" in dict(parsers())
+        program.parse_args([first, *others] if is_command else ["evaluate", first, *others])
 
 
 def _match(expected: tuple[str, ...], shown: str) -> re.Match[str] | None:

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ResultsError
-from rag_evaluator.files import atomic
+from rag_evaluator.files import write_json, write_lines, write_text, write_whole, write_wide_json
 
 VALUE = {"é": [1, 2], "none": []}
 NARROW = '{\n  "é": [\n    1,\n    2\n  ],\n  "none": []\n}\n'
 WIDE = '{\n    "é": [1, 2],\n    "none": []\n}\n'
 WRITERS: Sequence[tuple[Callable[[Path, Any], None], Any, str]] = [
-    (atomic.write_text, "é\n", "é\n"),
-    (atomic.write_json, VALUE, NARROW),
-    (atomic.write_wide_json, VALUE, WIDE),
-    (atomic.write_lines, [VALUE, 1], '{"é": [1, 2], "none": []}\n1\n'),
+    (write_text, "é\n", "é\n"),
+    (write_json, VALUE, NARROW),
+    (write_wide_json, VALUE, WIDE),
+    (write_lines, [VALUE, 1], '{"é": [1, 2], "none": []}\n1\n'),
 ]
 
 
@@ -37,9 +37,9 @@ def fail(path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    atomic.write_text(path, "old")
+    write_text(path, "old")
     with pytest.raises(ResultsError, match=r"file: cannot be written: No space left .* choose another folder"):
-        atomic.write_whole(path, fail)
+        write_whole(path, fail)
     assert path.read_text(encoding="utf-8") == "old"
     assert [*tmp_path.iterdir()] == [path]
 
@@ -56,7 +56,7 @@ def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_eac
 
     def run(text: str) -> None:
         try:
-            atomic.write_whole(path, lambda to: write(to, text))
+            write_whole(path, lambda to: write(to, text))
         except ResultsError as error:
             errors.append(error)
 

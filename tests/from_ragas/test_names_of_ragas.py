@@ -31,7 +31,6 @@ from rag_evaluator import (
 )
 from rag_evaluator.config import make_config
 from rag_evaluator.hub import unwrapped
-from rag_evaluator.judge.engines.server.client import Address
 from rag_evaluator.metrics import METRICS, canonical_name
 from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
@@ -176,10 +175,10 @@ def test_the_client_of_a_server_makes_the_engine_that_asks_it() -> None:
     evaluator = evaluator_of([ragas_metrics.Faithfulness(llm=llm)], llm, None)
     judge = evaluator.judge.config
     assert (judge.engine, judge.url, judge.served_model) == ("server", "http://127.0.0.1:8000/v1/", "qwen")
-    assert Address.of(judge, offline=True).key == "sk-secret"
+    assert judge.key == "sk-secret"
     assert "sk-secret" not in f"{judge!r} {judge.model_dump()} {evaluator.config!r}"
     by_name: Any = llm_factory("qwen", base_url="http://127.0.0.1:1/v1")
-    assert (by_name.config.url, Address.of(by_name.config, offline=True).key) == ("http://127.0.0.1:1/v1", "")
+    assert (by_name.config.url, by_name.config.key) == ("http://127.0.0.1:1/v1", "")
 
 
 def test_another_host_is_refused_while_offline_and_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,12 +1,11 @@
 """Whether rows may be in one batch is tried out; `test_architectures` compares their answers."""
 
 import logging
+from typing import Any
 
 import pytest
-import torch
-from tiny_models import Tiny, plain_of
+from tiny_models import Tiny, padding_decoder
 
-from rag_evaluator.judge.engines.transformers.decoder import why_alone
 from tools.architecture_settings import WINDOW
 
 pytestmark = pytest.mark.models
@@ -30,27 +29,27 @@ def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
     tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = tiny(kind, dtype="float32", batch_size=1)
-    seen: list[int] = []
-
-    def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
-        seen.append(max(map(len, sequences)))
-        return plain_of(judge).logits(sequences, steps)
-
     model = judge.inner.engine.model
-    assert why_alone(model, logits, judge.inner.window) is None
+    seen: list[int] = []
+    hook = lambda _, args, kwargs: seen.append(kwargs["input_ids"].shape[1])  # noqa: E731
+    model.register_forward_pre_hook(hook, with_kwargs=True)
+    assert padding_decoder(judge, 2).alone is None
     assert max(seen) > WINDOW
     monkeypatch.setattr(model, "num_parameters", lambda: 8 * 10**9)
     seen.clear()
-    why_alone(model, logits, judge.inner.window)
+    padding_decoder(judge, 2)
     assert max(seen) <= 64, "a large model on a CPU must not be tried out for minutes"
 
 
 def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(tiny: Tiny) -> None:
     judge = tiny("mistral-window", dtype="float32", batch_size=1)
+    seen: list[int] = []
 
-    def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
-        if max(map(len, sequences)) > 40:
+    def too_little(_: Any, args: Any, kwargs: Any) -> None:
+        seen.append(kwargs["input_ids"].shape[1])
+        if seen[-1] > 20:
             raise RuntimeError("CUDA error: out of memory")
-        return plain_of(judge).logits(sequences, steps)
 
-    assert why_alone(judge.inner.engine.model, logits, judge.inner.window) is None
+    judge.inner.engine.model.register_forward_pre_hook(too_little, with_kwargs=True)
+    assert padding_decoder(judge, 2).alone is None
+    assert max(seen) > 20

@@ -1,68 +1,57 @@
 """How many sequences are decoded together: as the user says, as memory allows, and the same in two runs."""
 
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
 from tiny_models import Tiny
 
 from rag_evaluator.config import USUAL_BATCH
-from rag_evaluator.judge.engines.transformers import decoder
-from rag_evaluator.judge.engines.transformers.decoder import (
-    CPU_HALF_MOST,
-    GPU_MOST,
-    LEAST_PREFILL,
-    LENGTH,
-    BatchSize,
-    BatchSizeSetting,
-)
 
-GB = 1 << 30
-SLOT = 1 << 17  # bytes of a token of an 8B model
-FLOAT, HALF = (SimpleNamespace(dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
+DECODER = "rag_evaluator.judge.engines.transformers.decoder"
 
 
 @pytest.mark.parametrize(
-    ("asked", "gpu", "free", "slot_bytes", "row_bytes", "most", "model"),
+    ("kind", "asked", "gpu", "rows", "dtype", "most"),
     [
-        (5, False, 64 * GB, SLOT, 0, 5, FLOAT),
-        (500, True, 64 * GB, SLOT, 0, 500, FLOAT),
-        ("auto", False, 64 * GB, SLOT, 0, USUAL_BATCH, FLOAT),
-        ("auto", False, 64 * GB, SLOT, 0, CPU_HALF_MOST, HALF),
-        ("auto", False, 4 * GB, SLOT, 0, 8, FLOAT),
-        ("auto", False, GB // 100, SLOT, 0, 1, FLOAT),
-        ("auto", True, 64 * GB, SLOT, 0, 128, FLOAT),
-        ("auto", True, 63 * GB, SLOT, 0, 64, FLOAT),
-        ("auto", True, 640 * GB, SLOT, 0, GPU_MOST, FLOAT),
-        ("auto", True, 64 * GB, 0, GB, 32, FLOAT),
-        ("auto", True, 64 * GB, SLOT, GB, 16, FLOAT),
-        ("auto", True, 64 * GB, 0, 0, USUAL_BATCH, FLOAT),  # what a token takes is not known
+        ("llama-bytelevel", 5, False, 500, "float32", 5),
+        ("llama-bytelevel", 500, True, 1000, "float32", 500),
+        ("llama-bytelevel", "auto", False, 128, "float32", 16),
+        ("llama-bytelevel", "auto", False, 128, "bfloat16", 32),
+        ("llama-bytelevel", "auto", False, 8, "float32", 8),
+        ("llama-bytelevel", "auto", False, 0.1, "float32", 1),
+        ("llama-bytelevel", "auto", True, 128, "float32", 128),
+        ("llama-bytelevel", "auto", True, 127, "float32", 64),
+        ("llama-bytelevel", "auto", True, 5000, "float32", 256),
+        ("lfm2", "auto", True, 32, "float32", 32),  # each row has a state beside its tokens
+        ("mamba2", "auto", True, 32, "float32", 32),  # and nothing else
     ],
 )
-def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
-    asked: BatchSizeSetting,
+def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_half_of_the_memory(
+    kind: str,
+    asked: int | Literal["auto"],
     gpu: bool,
-    free: int,
-    slot_bytes: int,
-    row_bytes: int,
+    rows: float,
+    dtype: str,
     most: int,
-    model: Any,
+    tiny: Tiny,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decoder, "free_bytes", lambda _: free)
-    monkeypatch.setattr(decoder, "on_gpus", lambda _: gpu)
-    size = BatchSize.of(model, asked, slot_bytes, row_bytes)
+    measured = tiny(kind, dtype=dtype).inner.engine.decoder.batch_size
+    row = 2048 * measured.slot_bytes + measured.row_bytes
+    monkeypatch.setattr(f"{DECODER}.free_bytes", lambda _: int(rows * row / 0.5))
+    monkeypatch.setattr(f"{DECODER}.on_gpus", lambda _: gpu)
+    size = tiny(kind, dtype=dtype, batch_size=asked).inner.engine.decoder.batch_size
     assert size.most == most
-    assert size.that_fit(LENGTH) <= most
+    assert size.that_fit(2048) <= most
 
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "lfm2"])
 def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manifest_says(
     tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoder, "on_gpus", lambda _: True)
+    monkeypatch.setattr(f"{DECODER}.on_gpus", lambda _: True)
     judge = tiny(kind)
     most = judge.inner.engine.decoder.batch_size.most
     assert most > USUAL_BATCH
@@ -80,8 +69,8 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(tiny: Tiny) -> None:
     assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
 
 
-def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row() -> None:
-    size = BatchSize(4, 0, 0)
+def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row(tiny: Tiny) -> None:
+    size: Any = tiny("llama-bytelevel", batch_size=4).inner.engine.decoder.batch_size
     size.prefill = 512
     seen: list[tuple[int, int]] = []
 
@@ -93,16 +82,3 @@ def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row()
 
     assert size.run_or_halve(small, range(8)) == list(range(8))
     assert seen == [(4, 512), (2, 256), (1, 128), (1, 64)]
-
-
-@pytest.mark.parametrize(("most", "prefill", "rows"), [(1024, 512, 1024), (1, LEAST_PREFILL, 8)])
-def test_however_often_rows_are_halved_a_pass_keeps_some_tokens(most: int, prefill: int, rows: int) -> None:
-    size = BatchSize(most, 0, 0)
-    size.prefill = prefill
-
-    def never(items: Sequence[int]) -> list[int]:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    with pytest.raises(torch.OutOfMemoryError):
-        size.run_or_halve(never, range(rows))
-    assert (size.most, size.prefill) == (1, LEAST_PREFILL)

@@ -12,8 +12,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import JudgementError, ScriptedJudge
 from rag_evaluator.files import Records
-from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, probability, sigmoid
-from rag_evaluator.judge.protocol import log_ratio
+from rag_evaluator.judge import CachedJudge, JudgeProtocol, as_judge, log_odds, probability, sigmoid
 from rag_evaluator.prompts import CompareOutput, FilterOutput, ReferenceOutput
 
 FIRST = CompareOutput(choice=1)
@@ -75,7 +74,9 @@ def test_a_folder_of_format_2_is_continued_without_asking_again_and_keeps_its_by
 
 @given(st.floats(-30, 30).map(lambda value: round(value, 6)))
 def test_log_odds_stay_the_same_through_probabilities(value: float) -> None:
-    assert log_ratio(sigmoid(value), sigmoid(-value)) == value
+    shares = sigmoid(value), sigmoid(-value)
+    judge = ScriptedJudge(choices=lambda prompt, options: dict(zip(options, shares, strict=True)))
+    assert asyncio.run(log_odds(as_judge(judge), "compare", FIRST, SECOND)) == value
 
 
 @pytest.mark.parametrize("on_disk", [False, True])

@@ -3,8 +3,9 @@
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,14 +16,9 @@ from test_judge import Note
 from test_models import ROW
 from tiny_models import Tiny
 
-from rag_evaluator import ModelError, RAGEvaluator
+from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import PromptText
-from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.engines.transformers.engine import logits_size
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
 from rag_evaluator.tasks.evaluation import ScoredTable
 
@@ -103,7 +99,7 @@ def test_a_model_that_fits_one_gpu_is_not_spread_over_all(
     folder = model_folder("gpt2")  # 1.2 MB in float32
     asked = gpus(*free)
     with pytest.raises(ModelError, match="too little memory"):
-        load_pipeline(JudgeConfig(model=str(folder), **settings))
+        Judge.from_config(JudgeConfig(model=str(folder), **settings))
     assert asked == [device_map]
 
 
@@ -114,21 +110,18 @@ def test_a_device_that_is_not_here_is_an_error_before_the_model_is_loaded(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 0)
     with pytest.raises(ModelError, match=r"^judge\.device_map is .*0 GPUs"):
-        load_pipeline(JudgeConfig(model=str(model_folder("gpt2")), device_map=place))
+        Judge.from_config(JudgeConfig(model=str(model_folder("gpt2")), device_map=place))
 
 
 def test_the_rows_to_keep_are_listed_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", dtype="float32")
-    packed = judge.inner.engine.decoder.packed
-    assert packed is not None
     judge.inner.engine.model.to("meta")
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
     judge.inner.engine.model.register_forward_pre_hook(hook, with_kwargs=True)
-    from rag_evaluator.judge.engines.transformers.attention import TailCache
-
-    packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
-    assert [indices.device.type for indices in kept] == ["cpu"]
+    with pytest.raises(NotImplementedError, match="meta"):  # its logits are nowhere
+        judge.inner.engine.handle([judge.inner.request(PromptText("x\nOutput: "), Note)])
+    assert {indices.device.type for indices in kept} == {"cpu"}
 
 
 @pytest.mark.parametrize(
@@ -148,22 +141,12 @@ def test_the_rows_to_keep_are_listed_on_the_cpu_since_the_last_layer_may_be_on_a
 def test_every_form_of_an_out_of_memory_error_is_recognised(
     message: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def small(items: Sequence[int]) -> list[int]:
-        if len(items) > 2:
-            raise RuntimeError(message)
-        return list(items)
-
-    size = BatchSize(8, 0, 0)
-    with pytest.raises(RuntimeError):
-        size.run_or_halve(small, range(8))  # two at most, and still handed eight
-    assert size.most == 1
-
     def failing(source: str, **arguments: Any) -> Any:
         raise RuntimeError(message)
 
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", failing)
     with pytest.raises(ModelError, match="too little memory to load"):
-        load_pipeline(JudgeConfig(model=str(model_folder("gpt2"))))
+        Judge.from_config(JudgeConfig(model=str(model_folder("gpt2"))))
 
 
 class PackedWeights(torch.nn.Linear):
@@ -182,15 +165,14 @@ class PackedWeights(torch.nn.Linear):
 def test_a_quantised_output_layer_has_as_many_logits_as_before(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", dtype="float32", max_new_tokens=16)
     model = judge.inner.engine.model
-    size = logits_size(model)
-    assert size == model.lm_head.weight.shape[0]
-    model.lm_head = PackedWeights(model.lm_head)
-    assert logits_size(model) == size
-    again = type(judge.inner.engine)(model, judge.inner.encoder.tokenizer, judge.config)
+    size = model.lm_head.weight.shape[0]
+    assert judge.inner.engine.vocabulary.size == size
     request = judge.inner.request(PromptText("x\nOutput: "), Note)
-    assert again.handle([request]) == judge.inner.engine.handle([request])
-    model.lm_head = torch.nn.Identity()  # a layer that says nothing of its size
-    assert logits_size(model) == model.config.vocab_size
+    expected = judge.inner.engine.handle([request])
+    model.lm_head = PackedWeights(model.lm_head)
+    engine = Judge(SimpleNamespace(model=model, tokenizer=judge.inner.encoder.tokenizer), judge.config).inner.engine
+    assert engine.vocabulary.size == size
+    assert engine.handle([request]) == expected
 
 
 @pytest.mark.parametrize(
@@ -223,10 +205,10 @@ def test_an_error_of_the_packed_path_is_not_hidden(
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor")
 
-    monkeypatch.setattr(PackedModel, "run", broken)
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.packed.PackedModel.run", broken)
     with caplog.at_level(logging.WARNING):
         judge = tiny("llama-bytelevel")
-    assert isinstance(judge.inner.engine.decoder, PlainDecoder)
+    assert judge.about["path"] == "plain"
     assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
 
 

@@ -15,7 +15,6 @@ from tiny_models import Tiny
 from rag_evaluator import Judge
 from rag_evaluator.judge import PromptText
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.protocol import Request
 
 pytestmark = pytest.mark.models
 
@@ -27,7 +26,7 @@ class Unforced(Sequence):
         return []
 
 
-def plainest(judge: Judge, request: Request) -> tuple[list[int], list[float]]:
+def plainest(judge: Judge, request: Any) -> tuple[list[int], list[float]]:
     """The tokens and the confidences of an answer."""
     sequence = Unforced(
         replace(request, budget=replace(request.budget, max_new_tokens=10**6)), judge.inner.engine.vocabulary

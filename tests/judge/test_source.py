@@ -1,6 +1,7 @@
 """A judge before it is loaded: what names it, and whose settings count."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ from transformers import pipeline
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import LazyJudge, Opinion
-from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge import LazyJudge, Opinion, as_judge
 from rag_evaluator.results import judge_of, judge_words, judged_config
 from rag_evaluator.tasks import TaskJudge
 
@@ -24,7 +24,7 @@ ModelFolder = Callable[..., Path]
 class Protocol:
     """A judge of a user, who knows what its answers depend on."""
 
-    capabilities = Capabilities(1, True, False)
+    capabilities = replace(as_judge(ScriptedJudge()).capabilities, in_flight=1, probabilities=False)
     about: Mapping[str, str] = {}
 
     def __init__(self, signature: str | None) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -13,15 +14,11 @@ from tiny_models import ENDS, THINKERS, Tiny, plain_of
 
 from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
 from rag_evaluator.cli import print_parts
-from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import Opinion, PromptText, Shares, run
-from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.lazy import judge_parts
-from rag_evaluator.judge.protocol import Reply, Request
 from rag_evaluator.results import Score, means
 from rag_evaluator.results.summary import thought_figures
 
+LOAD = "rag_evaluator.judge.engines.transformers.loading._load_model"
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not
 MARKERS = "<think> </think>\n\n[/THINK] <|end|> <|channel|>final<|message|> <|im_end|>"
@@ -47,14 +44,14 @@ class Verdict(BaseModel):
 class Listening:
     """An engine that keeps what it was asked."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Any) -> None:
         self.engine = engine
-        self.asked: list[tuple[Request, Reply]] = []
+        self.asked: list[tuple[Any, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
-    async def generate(self, request: Request) -> Reply:
+    async def generate(self, request: Any) -> Any:
         reply = await self.engine.generate(request)
         self.asked.append((request, reply))
         return reply
@@ -177,11 +174,8 @@ def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
     judge = thinking("r1", eager=0.0)
     encoder = judge.inner.encoder
 
-    async def spelled(request: Request) -> Reply:
-        from array import array
-
-        ids = encoder.continuation("It is so.</think> {")
-        return Reply("", array("I", ids), True)
+    async def spelled(request: Any) -> Any:
+        return SimpleNamespace(token_ids=encoder.continuation("It is so.</think> {"), complete=True)
 
     monkeypatch.setattr(judge.inner.engine, "generate", spelled, raising=False)
     thought = run(judge.inner.think(tuple(encoder.encode("x")), 0, ""))
@@ -269,7 +263,7 @@ def test_a_thought_counts_against_the_window(tiny: Tiny) -> None:
 def test_a_model_that_cannot_think_is_refused_before_its_weights_are_read(
     tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_load_model", lambda *_: pytest.fail("its weights were read"))
+    monkeypatch.setattr(LOAD, lambda *_: pytest.fail("its weights were read"))
     with pytest.raises(ModelError, match=r"judge\.thinking: .*Set judge\.thinking: 'off'"):
         tiny(kind, thinking="on")
 
@@ -299,21 +293,6 @@ def test_templates_with_a_variable_for_thinking_are_read_with_it(
     path.write_text(template)
     judge = tiny("r1", thinking="on", chat_template=str(path))
     assert ready(judge).endswith(f"Q{end}")
-
-
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"thinking": "off", "thinking_tokens": 9}, "off"),
-        ({"thinking": False}, "off"),  # as YAML may read it
-        ({"thinking": "on"}, "on,tokens=512"),
-        ({"thinking": True, "thinking_tokens": 9}, "on,tokens=9"),
-        ({"thinking": "on", "thinking_markers": ("a", "b")}, "on,tokens=512,markers="),
-    ],
-)
-def test_the_signature_says_whether_and_how_long_the_judge_thinks(settings: dict[str, Any], part: str) -> None:
-    said = judge_parts(JudgeConfig(**settings), "x")["thinking"]
-    assert said.startswith(part) and ("markers" in part or said == part)
 
 
 @pytest.mark.parametrize("cut, warns", [(2, False), (3, True)])

@@ -20,9 +20,7 @@ from rag_evaluator.config import make_config
 from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import Metric, chosen_metrics
 from rag_evaluator.metrics.definitions import read_scale
-from rag_evaluator.prompts import CustomOutput, FilterInput, FilterOutput, OwnPrompt, write_pack
-from rag_evaluator.prompts.own import CustomInput
-from rag_evaluator.prompts.pack import Pack, read_pack
+from rag_evaluator.prompts import CustomOutput, FilterInput, FilterOutput, OwnPrompt, prompt_models
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
@@ -120,7 +118,8 @@ def test_a_scale_may_be_written_in_several_forms(written: Any, labels: dict[int,
 
 
 def test_the_answer_is_bound_to_the_labels_of_the_scale() -> None:
-    data = CustomInput(question="q", scale={"-1": "a", "10": "b", "2": "c"}, values={})
+    asked, _ = prompt_models()["custom", "prompt"]
+    data = asked(question="q", scale={"-1": "a", "10": "b", "2": "c"}, values={})
     assert tighten(CustomOutput, data)["properties"]["label"] == {"enum": [-1, 10, 2]}
 
 
@@ -202,7 +201,9 @@ def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_lang
     judge = Labels()
     config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "question": "¿Es cortés?"}}, "language": "es"}
     RAGEvaluator(config, judge).evaluate(rows[:1])
-    assert judge.prompts[0].startswith(read_pack(ROOT / "prompts" / "custom_prompt_spanish.json").instruction)
+    assert judge.prompts[0].startswith(
+        json.loads((ROOT / "prompts" / "custom_prompt_spanish.json").read_text("utf-8"))["instruction"]
+    )
     assert asked(judge.prompts[0])["question"] == "¿Es cortés?"
 
 
@@ -222,7 +223,8 @@ def test_adding_a_metric_is_one_row_and_its_packs(monkeypatch: pytest.MonkeyPatc
     row = Metric(f"{__name__}:Answered", ("user_input", "response"), prompts=("prompt",))
     monkeypatch.setitem(cast(dict[str, Metric], METRICS), "answered", row)
     examples = [{"input": {"user_input": "q", "context": "c"}, "output": {"verdict": 0}}]
-    write_pack(tmp_path / "answered_prompt_spanish.json", Pack("spanish", "¿Responde?", examples))
+    pack = {"language": "spanish", "instruction": "¿Responde?", "examples": examples}
+    (tmp_path / "answered_prompt_spanish.json").write_text(json.dumps(pack), encoding="utf-8")
     judge = ScriptedJudge([{"verdict": 1}, {"verdict": 0}, {"verdict": 0}])
     config = {"metrics": "answered", "language": "spanish", "prompts_dir": tmp_path}
     scores = RAGEvaluator(config, judge).evaluate(rows).scores["answered"]

@@ -26,7 +26,6 @@ from rag_evaluator.files import short_digest
 from rag_evaluator.judge import as_judge
 from rag_evaluator.metrics import SUPPORT, Recorder
 from rag_evaluator.prompts import Key, TracedPrompt
-from rag_evaluator.prompts.loading import LEVELS
 from rag_evaluator.results import put_together, questions_of
 from tests.loaded_prompts import load_prompts
 
@@ -148,7 +147,7 @@ def test_any_text_in_any_prompt_is_put_together_again(
         values = {
             name: by_kind.get(next(iter(re.findall("list|dict", k.lower())), ""), text) for name, k in kinds.items()
         }
-        data = model(**{name: level if name in LEVELS else value for name, value in values.items()})
+        data = model(**{name: level if name in ("atomicity", "coverage") else value for name, value in values.items()})
         assert put_together(prompt.frames, prompt.to_string(data).values or {}) == prompt.to_string(data)
 
 

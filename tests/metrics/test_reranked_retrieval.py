@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from rag_evaluator import METRICS, ConfigError, ModelError, RAGEvaluator
-from rag_evaluator.config import RetrievalConfig, load_config
+from rag_evaluator.config import RerankerConfig, RetrievalConfig, load_config
 from rag_evaluator.features.bundle.contents import models_of
 from rag_evaluator.metrics.row import KNOWN, UNKNOWN
+from rag_evaluator.verifiers import reranker_of
 from tests.verifiers.tiny_verifiers import make_reranker
 
 NAMES = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr"]
@@ -87,16 +88,14 @@ def test_scores_need_no_judge_and_keep_what_the_reranker_says(folder: Path, tmp_
 
 @pytest.mark.models
 def test_a_row_is_asked_once_for_all_metrics(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_evaluator.verifiers.reranker import Reranker
-
     asked: list[str] = []
-    ask = Reranker.relevance
+    ask = reranker_of(RerankerConfig(model=str(folder))).relevance
 
-    def counted(self: Reranker, query: str, passages: Sequence[str]) -> list[float]:
+    def counted(self: Any, query: str, passages: Sequence[str]) -> list[float]:
         asked.append(query)
-        return ask(self, query, passages)
+        return ask(query, passages)
 
-    monkeypatch.setattr(Reranker, "relevance", counted)
+    monkeypatch.setattr("rag_evaluator.verifiers.reranker.Reranker.relevance", counted)
     RAGEvaluator(config(folder, tmp_path)).evaluate(ROWS)
     assert sorted(asked) == sorted(row["user_input"] for row in ROWS)
 

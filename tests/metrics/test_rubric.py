@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from rag_evaluator import (
 )
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import ANSWERS, AnswerRow, Option, as_judge
-from rag_evaluator.judge.protocol import common_beginning
 from rag_evaluator.metrics import Recorder
 from rag_evaluator.metrics.own.judged import VALUES
 from rag_evaluator.prompts import RubricInput, RubricOutput
@@ -84,7 +84,8 @@ def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_gram
     answer = RubricOutput.model_validate_json(reply.text)
     assert answer.reason == reason
     options = [Option(RubricOutput(reason=reason, label=label)) for label in VALUES]
-    written_ids = [tuple(reply.token_ids), *(tuple(model.inner.encoder.continuation(option)) for option in options)]
+    written_ids = [list(reply.token_ids), *(model.inner.encoder.continuation(option) for option in options)]
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*written_ids, strict=False))
     shared: Any = model.inner.encoder  # the real one has a tokenizer
-    assert shared.tokenizer.decode(common_beginning(written_ids)).endswith('"label":')
+    assert shared.tokenizer.decode([column[0] for column in columns]).endswith('"label":')
     assert sum(model.choose(text, options).values()) == pytest.approx(1.0)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,19 @@ from ragas.metrics.collections.domain_specific_rubrics.util import RubricScoreIn
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput, InstanceRubricScoreOutput
 from test_ragas_equality import answer_at_random
 
-from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, compare, read_questions
-from rag_evaluator.judge import tighten
-from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator import (
+    JudgementError,
+    PromptError,
+    RAGEvaluator,
+    ScriptedJudge,
+    UndefinedScoreError,
+    compare,
+    read_questions,
+)
+from rag_evaluator.judge import PromptText, tighten
 from rag_evaluator.metrics.own.of_ragas import RowRubrics
 from rag_evaluator.metrics.prompts import RubricsPrompt
 from rag_evaluator.prompts import TracedPrompt
-from rag_evaluator.prompts.pack import read_pack
 from rag_evaluator.statistics import Scale
 from tests.loaded_prompts import load_prompts
 
@@ -37,10 +44,11 @@ def evaluator(name: str, judge: ScriptedJudge | None = None, **config: Any) -> R
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.stem)
 def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None:
     name = next(name for name in NAMES if path.name.startswith(name))
-    pack = read_pack(path)
+    language = path.stem.rpartition("_")[2]
+    original = load_prompts([name], language, path.parent)[name, "scoring_prompt"]
+    pack = original.pack
     assert re.findall(r"^(\w+): \S", pack.instruction, re.MULTILINE) == KEYS
-    english = load_prompts([name], "english", ROOT)[name, "scoring_prompt"]
-    prompt = RubricsPrompt(TracedPrompt(english.prompt, "scoring_prompt", pack), OWN)
+    prompt = RubricsPrompt(original, OWN)
     head, _, tail = pack.instruction.partition("score1_description")
     rubrics = "\n".join(f"{key}: {text}" for key, text in OWN.items())
     assert prompt.pack.instruction == head + rubrics + "\n" * (len(tail) - len(tail.rstrip("\n")))
@@ -102,10 +110,19 @@ SCALES: list[tuple[Any, Any, list[int]]] = [
 ]
 
 
+def is_taken(model: Any, data: Any, score: int) -> bool:
+    """Whether a judge may give a score: `ScriptedJudge` refuses what real judges cannot answer."""
+    judge = ScriptedJudge([{"feedback": "f", "score": score}])
+    with suppress(JudgementError):
+        judge.generate(PromptText("Which?", data), model)
+        return True
+    return False
+
+
 @pytest.mark.parametrize(("model", "data", "scale"), SCALES)
 def test_the_judge_gives_scores_that_the_rubrics_describe(model: Any, data: Any, scale: list[int]) -> None:
     assert tighten(model, data)["properties"]["score"] == {"enum": scale}
-    refused = [score for score in range(-1, 11) if [*off_scale(model(feedback="f", score=score), data)]]
+    refused = [score for score in range(-1, 11) if not is_taken(model, data, score)]
     digits = range(10) if data is None else scale  # nothing says what the rubrics are
     assert refused == [score for score in range(-1, 11) if score not in digits]
 

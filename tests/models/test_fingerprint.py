@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_evaluator.files import file_digest
 from rag_evaluator.hub import fingerprint
-from rag_evaluator.hub import fingerprints as hub
 
 MIB = 1 << 20
 LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch
@@ -25,13 +25,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the files that are read."""
     names: list[str] = []
-    read = hub.file_digest
 
     def counted(path: Path) -> str:
         names.append(path.name)
-        return read(path)
+        return file_digest(path)
 
-    monkeypatch.setattr(hub, "file_digest", counted)
+    monkeypatch.setattr("rag_evaluator.hub.fingerprints.file_digest", counted)
     return names
 
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from functools import partial
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,9 +16,7 @@ import pytest
 from folders import run_command
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
-from rag_evaluator.cli import watching
-from rag_evaluator.files import State, Watch
-from rag_evaluator.files.progress import WIDTH, Activity, line_of
+from rag_evaluator.files import ACTIVITY, State, Watch, write_to
 
 # seconds, in place of 2, 15
 FIRST = 0.02
@@ -34,10 +33,18 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """The lines of the commands of a test, with their time; they come so often as in a run that is much longer."""
     lines: Seen = []
     monkeypatch.setattr(
-        watching, "write_to", lambda stream: lambda state: lines.append((time.monotonic(), line_of(state)))
+        "rag_evaluator.cli.watching.write_to",
+        lambda stream: lambda state: lines.append((time.monotonic(), shown(state))),
     )
-    monkeypatch.setattr(watching, "Watch", partial(Watch, first=FIRST, apart=APART))
+    monkeypatch.setattr("rag_evaluator.cli.watching.Watch", partial(Watch, first=FIRST, apart=APART))
     return lines
+
+
+def shown(state: State) -> str:
+    """The line that is written of a state."""
+    stream = StringIO()
+    write_to(stream)(state)
+    return stream.getvalue().removesuffix("\n")
 
 
 def largest_gap(seen: Seen, began: float, ended: float) -> float:
@@ -47,7 +54,7 @@ def largest_gap(seen: Seen, began: float, ended: float) -> float:
 
 def check_lines(seen: Seen) -> None:
     for _, line in seen:
-        assert len(line) <= WIDTH
+        assert len(line) <= 120
         assert line.isprintable()
 
 
@@ -104,7 +111,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("state", "line"), WAYS)
 def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> None:
-    assert line_of(state) == line
+    assert shown(state) == line
 
 
 def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,15 +153,14 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
 def test_time_of_loading_is_no_time_of_judging(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("rag_evaluator.files.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
-    activity = Activity()
-    with activity.counted("scores") as at:
+    with ACTIVITY.counted("scores") as at:
         at(0, 100)
-        with activity.phase("loading"):
+        with ACTIVITY.phase("loading"):
             now[0] = 600
-            assert activity.state().rate is None
-        assert activity.state().rate is None
+            assert ACTIVITY.state().rate is None
+        assert ACTIVITY.state().rate is None
         at(20, 100)
         now[0] = 610
-        assert activity.state().rate == 2.0
+        assert ACTIVITY.state().rate == 2.0
         now[0] = 620
-        assert activity.state().rate == 1.0
+        assert ACTIVITY.state().rate == 1.0

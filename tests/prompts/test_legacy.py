@@ -3,16 +3,24 @@
 import json
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import Key, PackPrompt, PackSet
-from rag_evaluator.prompts.pack import LEGACY_NAMES, load_pack, pack_file
 from tests.loaded_prompts import load_prompts, prompts_owned
 
-OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
+OWNERS = [
+    "faithfulness",
+    "answer_relevancy",
+    "context_precision_with_reference",
+    "context_precision_without_reference",
+    "context_recall",
+    "answer_correctness",
+    "factual_correctness",
+    "noise_sensitivity",
+    "context_entity_recall",
+]
+KEYS = list(prompts_owned(OWNERS))
 CLASSES = [
     "AnswerCorrectness",
     "ContextEntityRecall",
@@ -42,22 +50,15 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def originals() -> dict[Key, Any]:
-    return all_prompts()
-
-
 def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
     found, missing = PackSet(prompts_owned(OWNERS), "es", saved).find()
     assert not missing
-    assert found.keys() == LEGACY_NAMES.keys()
+    assert list(found) == KEYS
     assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
 
 
-@pytest.mark.parametrize("key", LEGACY_NAMES, ids="-".join)
-def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
-    key: Key, saved: Path, originals: dict[Key, Any]
-) -> None:
+@pytest.mark.parametrize("key", KEYS, ids="-".join)
+def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(key: Key, saved: Path) -> None:
     path = PackSet(prompts_owned([key[0]]), "es", saved).find()[0][key]
     older = json.loads(path.read_text(encoding="utf-8"))
     prompt = load_prompts([key[0]], "es", saved)[key].prompt
@@ -76,26 +77,24 @@ def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
         assert answer.model_dump_json(indent=4) in shown
 
 
-def test_claims_of_an_older_pack_are_shown_at_the_default_levels(saved: Path, originals: dict[Key, Any]) -> None:
+def test_claims_of_an_older_pack_are_shown_at_the_default_levels(saved: Path) -> None:
     key = ("factual_correctness", "prompt")
     prompt = load_prompts([key[0]], "es", saved)[key]
-    text = prompt.to_string(originals[key].input_model(response="x"))
+    text = prompt.to_string(prompt.prompt.input_model(response="x"))
     assert text.count('"atomicity": "low"') == 3  # two examples and the input
 
 
-def test_a_field_that_no_longer_exists_is_left_out(saved: Path, tmp_path: Path, originals: dict[Key, Any]) -> None:
+def test_a_field_that_no_longer_exists_is_left_out(saved: Path, tmp_path: Path) -> None:
     path = tmp_path / "answer_relevancy_response_relevance_prompt_spanish.json"
     path.write_bytes((saved / path.name).read_bytes())
     pack = json.loads(path.read_text(encoding="utf-8"))
     pack["examples"][0]["input"] |= {"context": "Ulm", "answer": "y"}
     path.write_text(json.dumps(pack), encoding="utf-8")
-    loaded = load_pack(path, originals["answer_relevancy", "prompt"])
-    assert loaded.examples[0]["input"].keys() == {"response"}
+    loaded = load_prompts(["answer_relevancy"], "es", tmp_path)["answer_relevancy", "prompt"]
+    assert loaded.pack.examples[0]["input"].keys() == {"response"}
 
 
-def test_statements_that_were_given_sentence_by_sentence_become_one_list(
-    tmp_path: Path, originals: dict[Key, Any]
-) -> None:
+def test_statements_that_were_given_sentence_by_sentence_become_one_list(tmp_path: Path) -> None:
     path = tmp_path / "faithfulness_long_form_answer_prompt_spanish.json"
     example = {
         "input": {"question": "¿Quién?", "answer": "Nació. Murió.", "sentences": {"0": "Nació.", "1": "Murió."}},
@@ -109,9 +108,9 @@ def test_statements_that_were_given_sentence_by_sentence_become_one_list(
     pack = {"ragas_version": "0.2.3", "original_hash": 12, "language": "spanish", "instruction": "Divide."}
     path.write_text(json.dumps({**pack, "examples": [example]}), encoding="utf-8")
     key = ("faithfulness", "statement_generator_prompt")
-    assert pack_file(tmp_path, key, "spanish") == path
-    loaded = load_pack(path, originals[key])
-    assert loaded.examples == [
+    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find()[0] == {key: path}
+    loaded = load_prompts(["faithfulness"], "es", tmp_path)[key]
+    assert loaded.pack.examples == [
         {
             "input": {"question": "¿Quién?", "answer": "Nació. Murió."},
             "output": {"statements": ["Einstein nació.", "Einstein vivió.", "Einstein murió."]},

@@ -1,6 +1,7 @@
 """The two options of the question whether a premise supports a hypothesis."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import pytest
 
 from rag_evaluator import PromptError
 from rag_evaluator.prompts import OwnPrompt, VerifyInput, option_texts
-from rag_evaluator.prompts.pack import Pack
 from tests.loaded_prompts import load_prompts
 
 KEY = ("groundedness", "prompt")
@@ -29,6 +29,10 @@ OPTIONS = {
 
 def example(options: list[str], choice: Any) -> dict[str, Any]:
     return {"input": {"premise": "p", "hypothesis": "h", "options": options}, "output": {"choice": choice}}
+
+
+def options_of(examples: list[dict[str, Any]]) -> tuple[str, str]:
+    return option_texts(replace(OwnPrompt(*KEY).pack, examples=examples))
 
 
 def test_a_prompt_that_is_not_yet_loaded_for_a_language_has_the_english_options() -> None:
@@ -53,8 +57,8 @@ def test_the_first_example_says_which_option_means_supported_and_each_is_true_tw
 
 
 def test_the_true_option_of_the_first_example_comes_first() -> None:
-    assert option_texts(Pack("english", "i", [example(["a", "b"], 1), example(["b", "a"], 1)])) == ("a", "b")
-    assert option_texts(Pack("english", "i", [example(["a", "b"], "2"), example(["b", "a"], 1)])) == ("b", "a")
+    assert options_of([example(["a", "b"], 1), example(["b", "a"], 1)]) == ("a", "b")
+    assert options_of([example(["a", "b"], "2"), example(["b", "a"], 1)]) == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_the_true_option_of_the_first_example_comes_first() -> None:
 )
 def test_other_options_than_the_same_two_are_refused(examples: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(PromptError, match=message):
-        option_texts(Pack("english", "i", examples))
+        options_of(examples)
 
 
 def test_the_question_shows_the_premise_first_and_no_question_where_there_is_none(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ import hashlib
 import json
 from pathlib import Path
 
-from rag_evaluator.judge import tighten
-from rag_evaluator.judge.grammar.lark import to_lark
 from rag_evaluator.metrics import all_prompts
 from tests.loaded_prompts import load_prompts
+from tests.made_engine import request_of
 
 ROOT = Path(__file__).parents[2]
 HASHES = Path(__file__).with_name("prompt_bytes.json")
@@ -24,7 +23,7 @@ def hashes() -> dict[str, str]:
     for language in sorted(["english", *{path.stem.rpartition("_")[2] for path in (ROOT / "prompts").glob("*.json")}]):
         for (owner, name), prompt in sorted(load_prompts(owners, language, ROOT / "prompts").items()):
             data = originals[owner, name].input_model.model_validate(prompt.pack.examples[0]["input"])
-            grammar = to_lark(tighten(originals[owner, name].output_model, data))
+            grammar = request_of(originals[owner, name].output_model, data).grammar
             text = f"{prompt.to_string(data)}\n{grammar}"
             table[f"{owner}.{name}.{language}"] = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
     return table

@@ -3,16 +3,16 @@
 import json
 import math
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import output_of, write_config
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
-from rag_evaluator.cli import print_parts
-from rag_evaluator.cli.console import parts_of
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import MetricLine
 from rag_evaluator.results import Run, Score, conclude_run, interval
@@ -197,14 +197,26 @@ def test_the_summary_is_the_same_bytes_for_any_order_of_rows_and_size_of_chunks(
     assert summaries[0] == summaries[1]
 
 
-def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
-    print_parts(parts_of("run", results.summary()))
-    return capsys.readouterr().out
+Printed = Callable[..., str]
 
 
-def test_the_table_shows_means_with_their_intervals_groups_and_pass_rates(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"user_input": "Q?", "topic": value} for value in ["sea"] * 4 + ["[red]x[/red]"] * 4]
-    text = printed(run_of(EIGHT, rows=rows, group_by=["topic"], thresholds={"faithfulness": 0.5}), capsys)
+@pytest.fixture
+def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """`printed(scores, topics, text)`: what the command prints of a run with these scores, one a topic."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "metric_of_text.py").write_text("def score(response):\n    return float(response)\n", "utf-8")
+
+    def run(scores: list[float], topics: list[Any], text: str = "") -> str:
+        rows = [{"response": str(score), "topic": topic} for score, topic in zip(scores, topics, strict=True)]
+        metric = "read: {function: 'metric_of_text:score', columns: [response], range: [0, 1]}"
+        keys = f"metrics: [read]\ncustom_metrics: {{{metric}}}\ngroup_by: [topic]\nreport: false\n{text}"
+        return output_of(capsys, write_config(tmp_path, rows, keys))
+
+    return run
+
+
+def test_the_table_shows_means_with_their_intervals_groups_and_pass_rates(printed: Printed) -> None:
+    text = printed(EIGHT, ["sea"] * 4 + ["[red]x[/red]"] * 4, "thresholds: {read: 0.5}")
     assert "mean [95 % interval]" in text
     low, high = wilson(EIGHT)
     assert f"0.75 [{low:.2f}, {high:.2f}]" in text
@@ -214,19 +226,15 @@ def test_the_table_shows_means_with_their_intervals_groups_and_pass_rates(capsys
     assert f"│       0.5 │ 0.88 [{low:.2f}, {high:.2f}] │" in text
 
 
-def test_of_more_groups_than_a_table_shows_the_largest_are_there(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [{"user_input": "Q?", "topic": value} for value in (*range(20), "last", "last")]
-    text = printed(run_of([0.5] * 22, rows=rows, group_by=["topic"]), capsys)
+def test_of_more_groups_than_a_table_shows_the_largest_are_there(printed: Printed) -> None:
+    text = printed([0.5] * 22, [*map(str, range(20)), "last", "last"])
     assert text.count("topic: ") == 21, "20 groups, and the line that says how many there are"
     assert "topic: last " in text
     assert "topic: the 20 largest of 21 groups" in text
 
 
-def test_values_that_a_terminal_would_act_on_and_long_ones_are_shown_on_one_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    rows = [{"user_input": "Q?", "topic": value} for value in ["\x1b[31mred", "two\nlines", "long " * 100]]
-    text = printed(run_of([0.5] * 3, rows=rows, group_by=["topic"]), capsys)
+def test_values_that_a_terminal_would_act_on_and_long_ones_are_shown_on_one_line(printed: Printed) -> None:
+    text = printed([0.5] * 3, ["\x1b[31mred", "two\nlines", "long " * 100])
     assert "\\x1b[31mred" in text
     assert "two\\nlines" in text
     assert "long lon..." in text
@@ -240,13 +248,10 @@ def test_a_mean_without_an_interval_has_four_digits() -> None:
     assert interval({"mean": 0.812, "ci_low": 0.741, "ci_high": 0.858}) == "0.81 [0.74, 0.86]"
 
 
-def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report(tmp_path: Path) -> None:
     results = run_of([1.0, 1.0, 0.9, 0.85, 0.8, NAN], "semantic_similarity")
     said = "of 5 scores 2 are exactly 1: Student's t"
     assert results.summary()["semantic_similarity"]["ci_warning"].startswith(said)
-    assert f"semantic_similarity: warning: {said}" in printed(results, capsys)
     assert f"semantic_similarity: warning: {said}" in str(results)
     results.write(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["semantic_similarity"]["ci_warning"].startswith(said)

@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -21,12 +22,8 @@ from command_starter import Zygote
 from folders import contents_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
-from rag_evaluator.dataset import Sample
-from rag_evaluator.files import Stop
 from rag_evaluator.results import FILES
-from rag_evaluator.run import Journal, Record, Work, Worker, find_worker
-from rag_evaluator.run.chunks import work_all
-from rag_evaluator.run.plan import Cell
+from rag_evaluator.run import Journal, Worker, find_worker
 from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.tasks import stage_of
 
@@ -266,35 +263,42 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
     second.evaluate(rows[:4], folder=tmp_path)
 
 
-def test_no_more_cells_than_the_limit_are_in_the_making() -> None:
-    most = 0
-    under_way = 0
-    made = []
+class Counting(ScriptedJudge):
+    """Answers after a moment, and counts the rows that are asked about at the same time."""
 
-    async def slow(unit: Sample, column: str, repeat: int) -> Record:
-        nonlocal most, under_way
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.001 * (unit.index % 3))
-        under_way -= 1
-        return Record(unit.index)
+    def __init__(self) -> None:
+        super().__init__(lambda prompt, model: {"rating": 2}, model_id="counting")
+        self.open: Counter[str] = Counter()
+        self.most = 0
 
-    cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(20)]
-    asyncio.run(work_all(iter(cells), Work(slow, 4), lambda cell, record: made.append(record.value), Stop()))
-    assert sorted(made) == list(range(20))
-    assert most == 4
+    async def agenerate(self, prompt: str, response_model: Any) -> Any:
+        [row] = re.findall(r"question \d+", prompt)
+        self.open[row] += 1
+        self.most = max(self.most, len(+self.open))
+        await asyncio.sleep(0.001)
+        self.open[row] -= 1
+        return self.generate(prompt, response_model)
 
 
-def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:
-    async def quick(unit: Sample, column: str, repeat: int) -> Record:
-        return Record(1.0)
+ASKED = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(40)]
 
-    def done(cell: Cell, record: Record) -> None:
-        raise OSError(f"no space left for {cell.unit.index}")
 
-    cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(8)]
+def test_no_more_scores_than_two_batches_of_the_judge_are_in_the_making() -> None:
+    judge = Counting()
+    scores = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge).evaluate(ASKED).scores["context_relevance"]
+    assert [score.value for score in scores] == [1.0] * 40
+    assert judge.most == 32, "two batches of the judge"
+
+
+def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: Any) -> Any:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("rag_evaluator.run.worker_journal.WorkerJournal.record", full)
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(work_all(iter(cells), Work(quick, 8), done, Stop()))
+        RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting()).evaluate(ASKED[:16], folder=tmp_path)
     gc.collect()  # asyncio tells of an error that nobody read when its task is collected
     assert caplog.messages == []
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, SortConfig
 from rag_evaluator.judge import CachedJudge, PromptText, Window
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import CompareOutput, FilterOutput
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
 from rag_evaluator.tasks.sort import Sorter, order_of, summarise, with_relevance
@@ -367,7 +366,7 @@ def test_given_relevance_measures_both_orders() -> None:
 @pytest.fixture(scope="module")
 def tiny(model_folder: ModelFolder) -> Judge:
     folder = model_folder("llama-bytelevel", max_position_embeddings=1600)
-    return Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=64))
+    return Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=64))
 
 
 def test_pieces_are_short_enough_and_nothing_is_lost(tiny: Judge) -> None:

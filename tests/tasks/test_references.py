@@ -2,6 +2,7 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -11,9 +12,7 @@ from hypothesis import strategies as st
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
 from rag_evaluator.files import safe_names, write_wide_json
-from rag_evaluator.files.atomic import wide_json_text
 from rag_evaluator.judge import CachedJudge
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks import Reference
 from rag_evaluator.tasks.references import Generator, Piece, balanced_groups, fitting_groups, shuffled
@@ -189,7 +188,7 @@ def test_groups_smaller_than_two_are_refused() -> None:
 @pytest.mark.parametrize("window", [1600, 2400])
 def test_with_a_real_model_every_prompt_fits_its_window(model_folder: ModelFolder, window: int) -> None:
     folder = model_folder("llama-bytelevel", max_position_embeddings=window)
-    judge = Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=128))
+    judge = Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=128))
     contexts = ["Nolu Brak was born in Tesk. " * repeated for repeated in (1, 3, 200, 0, 2, 1)] * 4
     for fast in (True, False):
         reference = generate(judge, contexts, question="Where was Nolu Brak born?", fast=fast, support=False)
@@ -200,7 +199,7 @@ def test_with_a_real_model_every_prompt_fits_its_window(model_folder: ModelFolde
 
 def test_a_question_that_fills_the_window_gets_the_reason(model_folder: ModelFolder) -> None:
     folder = model_folder("llama-bytelevel", max_position_embeddings=1300)
-    judge = Judge(load_pipeline(JudgeConfig(model=str(folder))), JudgeConfig(max_new_tokens=128))
+    judge = Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=128))
     assert "fills the model's window" in str(generate(judge, ["Tesk."], question="Where was he? " * 400).reason)
 
 
@@ -221,7 +220,9 @@ def test_file_names_are_safe_and_all_different(tmp_path: Path) -> None:
                     | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
 @example({"contexts": ["[\n 1,\n 2\n]"], "support": [0.5, 1e-07]})
 def test_json_with_number_lists_on_one_line_says_the_same(value: Any) -> None:
-    assert json.loads(wide_json_text(value)) == value
+    with TemporaryDirectory() as folder:
+        write_wide_json(Path(folder) / "a.json", value)
+        assert json.loads((Path(folder) / "a.json").read_bytes()) == value
 
 
 def test_an_answer_that_is_the_example_of_the_prompt_is_no_reference() -> None:

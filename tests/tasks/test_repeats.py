@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from rag_evaluator import (
     compare,
     read_questions,
 )
-from rag_evaluator.judge import Draw, Opinion
-from rag_evaluator.judge.protocol import Capabilities
+from rag_evaluator.judge import Draw, LangchainJudge, Opinion
 from rag_evaluator.results import FILES, Score
 from rag_evaluator.run import Journal, parse_worker, read_status
 
@@ -49,7 +49,7 @@ class Chance:
 
     def __init__(self, ratings: Ratings = RATINGS, greedy: bool | None = False, left: float = math.inf) -> None:
         self.signature: str | None = "chance"
-        self.capabilities = Capabilities(2, greedy, False)
+        self.capabilities = replace(LangchainJudge(None).capabilities, in_flight=2, greedy=greedy)
         self.ratings = ratings
         self.left = left
         self.asked: list[tuple[str, Draw]] = []

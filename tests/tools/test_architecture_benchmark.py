@@ -10,8 +10,7 @@ import transformers
 
 from benchmarks.architecture_checks import check
 from benchmarks.architecture_report import render
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.protocol import Request
+from rag_evaluator.judge import PackedDecoder
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
 
@@ -38,12 +37,12 @@ def test_every_model_class_of_the_table_is_one_of_transformers() -> None:
 
 
 def test_answers_that_another_request_should_have_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    handle = TransformersEngine.handle
+    decode = PackedDecoder.decode
 
-    def swapped(engine: TransformersEngine, requests: Sequence[Request]) -> Any:
-        first, second, *others = handle(engine, requests)
-        return [second, first, *others] if engine.config.batch_size > 1 else [first, second, *others]
+    def swapped(decoder: PackedDecoder, requests: Sequence[Any]) -> Any:
+        first, second, *others = decode(decoder, requests)
+        return [second, first, *others] if decoder.batch_size.most > 1 else [first, second, *others]
 
-    monkeypatch.setattr(TransformersEngine, "handle", swapped)
+    monkeypatch.setattr(PackedDecoder, "decode", swapped)
     found = check(save_model(ARCHITECTURES["llama"], tmp_path), (1, 34, 12), 16)
     assert (found.unequal, found.batch_unequal, found.right) == ([0, 1], [0, 1], False)

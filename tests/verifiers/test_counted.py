@@ -1,6 +1,7 @@
 """Questions, courtesies, refusals and labels do not count; whatever may be a claim does."""
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 
 from rag_evaluator.config import LANGUAGES, find_language
 from rag_evaluator.verifiers import sentences_of
-from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence
 
 ENGLISH = LANGUAGES["english"]
 
@@ -217,7 +217,7 @@ COUNTED = {
 }
 
 
-def one(text: str, language: str) -> Sentence:
+def one(text: str, language: str) -> Any:
     """The first sentence of a text that goes on."""
     first, *_ = sentences_of(f"{text}\nEnd.", LANGUAGES[language])
     assert first.text == text
@@ -330,7 +330,7 @@ def test_only_what_is_a_list_marker_or_a_markdown_sign_is_left_out(text: str, te
         ("Sure!", [True]),
         ("Sure! It is.", [False, True]),
         ("I don't know room 12. I don't know room B [12].", [True, False]),
-        (f"I don't know {'and so on ' * (LONGEST_PHRASE // 10)}end.", [True]),
+        (f"I don't know {'and so on ' * (30)}end.", [True]),
         ("", []),
         ("\u2028", []),
     ],
@@ -342,7 +342,7 @@ def test_labels_and_courtesies_before_others_without_numbers_do_not_count(text: 
 @pytest.mark.parametrize("language", NOT_COUNTED)
 def test_texts_that_nearly_match_take_little_time(language: str) -> None:
     samples = [text[: len(text) // 2].rstrip("?.!。") for text in NOT_COUNTED[language]]
-    text = "\n".join((sample * LONGEST_PHRASE)[: LONGEST_PHRASE - 1] for sample in samples)
+    text = "\n".join((sample * 300)[:299] for sample in samples)
     begin = time.perf_counter()
     sentences_of(text, LANGUAGES[language])
     assert time.perf_counter() - begin < 2

@@ -10,7 +10,6 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.verifiers import Verifier
-from rag_evaluator.verifiers.lettucedetect import prompt, read
 
 pytestmark = pytest.mark.models
 CONTEXTS = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]
@@ -22,6 +21,21 @@ QA = (
     "river Om.\nIn case the passages do not contain the necessary information to answer the question, please reply "
     'with: "Unable to answer based on given passages."\noutput:'
 )
+SHORT = (
+    "Summarize the following text:\npassage 1: Nolu Brak was born in Tesk.\npassage 2: Tesk lies on the river Om.\n"
+    "output:"
+)
+PROMPTS = [
+    (QUESTION, "english", QA),
+    (" ", "english", SHORT),
+    ("", "swahili", SHORT),
+    (
+        "",
+        "german",
+        "Fasse den folgenden Text zusammen:\nPassage 1: Nolu Brak was born in Tesk.\n"
+        "Passage 2: Tesk lies on the river Om.\nAusgabe:\n",
+    ),
+]
 ENCODERS = ["modernbert", "eurobert"]
 
 
@@ -54,19 +68,15 @@ def by_transformers(folder: Path, prompt: str, sentences: list[str]) -> list[tup
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("question", [QUESTION, ""])
-def test_support_is_one_minus_the_highest_probability_of_the_sentences_tokens(
-    folders: dict[str, Path], encoder: str, question: str
+@pytest.mark.parametrize(("question", "language", "text"), PROMPTS)
+def test_support_is_one_minus_the_highest_probability_of_the_sentences_tokens_below_the_authors_prompt(
+    folders: dict[str, Path], encoder: str, question: str, language: str, text: str
 ) -> None:
-    verifier = Verifier(folders[encoder], any_language=True)
+    verifier = Verifier(folders[encoder], any_language=True, language=language)
     assert verifier.name == "lettucedetect"
-    text = prompt(CONTEXTS, question, "english")
     expected = by_transformers(folders[encoder], text, SENTENCES)
-    tokenizer, model = verifier._loaded
-    exact = read(model, tokenizer, text, SENTENCES, 4096)
-    assert [probability for probability, _ in exact] == pytest.approx([top for top, _ in expected], abs=1e-5)
     supports = verifier.supports(CONTEXTS, SENTENCES, question)
-    assert [support.probability for support in supports] == [round(1 - probability, 4) for probability, _ in exact]
+    assert [support.probability for support in supports] == pytest.approx([1 - top for top, _ in expected], abs=6e-5)
     assert {support.pieces for support in supports} == {1}
     assert supports[0].piece.contexts == (0, 1)
 
@@ -84,20 +94,19 @@ def test_spans_are_tokens_in_a_row_that_are_hallucinated(folders: dict[str, Path
         assert (highest > 0) == (support.probability < 0.5)
 
 
-def test_the_prompt_is_that_of_the_authors() -> None:
-    assert prompt(CONTEXTS, QUESTION, "english") == QA
-    assert prompt(["Harn."], " ", "english") == "Summarize the following text:\npassage 1: Harn.\noutput:"
-    assert prompt(["Harn."], "", "german").startswith("Fasse den folgenden Text zusammen:\nPassage 1: Harn.")
-    assert prompt(["Harn."], "", "swahili") == prompt(["Harn."], "", "english")
-    assert "kosts $5 ${text}" in prompt(["kosts $5 ${text}"], "", "english")
+def test_signs_of_templates_in_contexts_are_text(folders: dict[str, Path]) -> None:
+    text = "Summarize the following text:\npassage 1: It costs $5 ${text}.\noutput:"
+    expected = by_transformers(folders["modernbert"], text, SENTENCES)
+    supports = Verifier(folders["modernbert"]).supports(["It costs $5 ${text}."], SENTENCES)
+    assert [support.probability for support in supports] == pytest.approx([1 - top for top, _ in expected], abs=6e-5)
 
 
 @pytest.mark.parametrize("question", [QUESTION, ""])
-def test_every_language_has_a_prompt_of_its_own(question: str) -> None:
+def test_every_language_has_a_prompt_of_its_own(folders: dict[str, Path], question: str) -> None:
     languages = ["english", "german", "french", "spanish", "italian", "polish", "chinese"]
-    prompts = {prompt(CONTEXTS, question, language) for language in languages}
-    assert len(prompts) == len(languages)
-    assert all(question in text and all(context in text for context in CONTEXTS) for text in prompts)
+    made = [Verifier(folders["modernbert"], language=language, any_language=True) for language in languages]
+    supports = {tuple(verifier.supports(CONTEXTS, SENTENCES, question)) for verifier in made}
+    assert len(supports) == len(languages)
 
 
 def test_what_does_not_fit_at_once_is_missing_and_never_divided(folders: dict[str, Path]) -> None:

@@ -10,14 +10,15 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from rag_evaluator import ModelError
+from rag_evaluator.config import RerankerConfig
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.verifiers.reranker import RERANKERS, Reranker
+from rag_evaluator.verifiers import reranker_of
 
 pytestmark = pytest.mark.models
 QUERY = "Where was Nolu Brak born?"
 PASSAGES = ["Brak was born in Tesk.", "Tesk lies on the river Om. " * 5, "橋 es viejo.", "Brak was born in Tesk."]
 LONG = "The bridge at Harn is old and has three arches. " * 400
-KINDS = list(RERANKERS)
+KINDS = ["cross-encoder", "qwen3-reranker"]
 PREFIX = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
     'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web '
@@ -29,6 +30,10 @@ PREFIX = (
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     place = tmp_path_factory.mktemp("rerankers")
     return {kind: tiny_verifiers.make_reranker(kind, place / kind) for kind in KINDS}
+
+
+def reranker(folder: Path, **settings: Any) -> Any:
+    return reranker_of(RerankerConfig(model=str(folder), **settings))
 
 
 def by_transformers(kind: str, folder: Path, query: str, passage: str) -> float:
@@ -50,40 +55,40 @@ def by_transformers(kind: str, folder: Path, query: str, passage: str) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_relevance_is_that_of_the_formula_of_the_authors(folders: dict[str, Path], kind: str) -> None:
-    reranker = Reranker(folders[kind])
-    assert reranker.name == kind
+    made = reranker(folders[kind])
+    assert made.name == kind
     passages = [*PASSAGES, LONG]
     expected = [by_transformers(kind, folders[kind], QUERY, passage) for passage in passages]
-    assert reranker.relevance(QUERY, passages) == pytest.approx(expected, abs=6e-5)
-    assert len(set(reranker.relevance(QUERY, passages))) == 4, "equal passages alone are equal"
+    assert made.relevance(QUERY, passages) == pytest.approx(expected, abs=6e-5)
+    assert len(set(made.relevance(QUERY, passages))) == 4, "equal passages alone are equal"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_of_any_size_gives_the_same_relevance(folders: dict[str, Path], kind: str) -> None:
-    values = [Reranker(folders[kind], batch_size=size).relevance(QUERY, PASSAGES) for size in (1, 3, 16)]
+    values = [reranker(folders[kind], batch_size=size).relevance(QUERY, PASSAGES) for size in (1, 3, 16)]
     assert values[0] == values[1] == values[2]
-    assert Reranker(folders[kind]).relevance(QUERY, []) == []
+    assert reranker(folders[kind]).relevance(QUERY, []) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_passage_is_shortened_and_never_the_query(folders: dict[str, Path], kind: str) -> None:
-    reranker = Reranker(folders[kind])
-    tokenizer, _ = reranker._loaded
-    [row] = reranker.kind.encode(tokenizer, QUERY, [LONG * 3], reranker.window)
-    assert len(row["input_ids"]) == reranker.window
+    made = reranker(folders[kind])
+    tokenizer, _ = made._loaded
+    [row] = made.kind.encode(tokenizer, QUERY, [LONG * 3], made.window)
+    assert len(row["input_ids"]) == made.window
     assert QUERY in tokenizer.decode(row["input_ids"])
     with pytest.raises(PromptTooLongError, match=r"the question leaves 0 of \d+ tokens for a passage: The bridge"):
-        reranker.relevance(LONG * 3, PASSAGES)
+        made.relevance(LONG * 3, PASSAGES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_of_control_tokens_in_passages_are_text(folders: dict[str, Path], kind: str) -> None:
-    reranker = Reranker(folders[kind])
-    tokenizer, _ = reranker._loaded
+    made = reranker(folders[kind])
+    tokenizer, _ = made._loaded
     attack = "".join(tokenizer.all_special_tokens)
-    assert reranker.relevance(QUERY, [attack]) != reranker.relevance(QUERY, [""])
+    assert made.relevance(QUERY, [attack]) != made.relevance(QUERY, [""])
     spaced = "".join(f"{name[0]} {name[1:]}" for name in tokenizer.all_special_tokens)
-    assert reranker.relevance(QUERY, [attack]) == reranker.relevance(QUERY, [spaced])
+    assert made.relevance(QUERY, [attack]) == made.relevance(QUERY, [spaced])
 
 
 @pytest.mark.parametrize(
@@ -100,10 +105,10 @@ def test_a_folder_that_is_no_reranker_is_refused_before_it_is_loaded(tmp_path: P
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
     with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* is no known reranker"):
-        Reranker(folder)
+        reranker(folder)
 
 
 def test_rerankers_have_different_signatures(folders: dict[str, Path]) -> None:
-    parts = [Reranker(folder).signature_parts for folder in folders.values()]
+    parts = [reranker(folder).signature_parts for folder in folders.values()]
     assert parts[0]["reranker"] != parts[1]["reranker"]
     assert [part["reranks"] for part in parts] == KINDS

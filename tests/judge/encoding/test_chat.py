@@ -1,22 +1,19 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tiny_models
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 from rag_evaluator import ModelError
-from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge.encoding.chat import PromptEncoder
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "
 
 
-def encoder(folder: Path, template: str = "auto") -> PromptEncoder:
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    assert isinstance(tokenizer, PreTrainedTokenizerFast)
-    return PromptEncoder(tokenizer, JudgeConfig(chat_template=template))
+def encoder(folder: Path, template: str = "auto") -> Any:
+    return tiny_models.judge_of(AutoTokenizer.from_pretrained(folder), chat_template=template).inner.encoder
 
 
 def test_without_a_template_the_prompt_ends_without_the_blank_that_the_answer_begins_with(
@@ -100,7 +97,7 @@ LISTS = {  # templates of vision-text models, by what they do with a message
 def test_a_template_gets_the_message_in_the_form_that_it_reads(model_folder: Callable[..., Path], name: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("qwen2-chat"))
     tokenizer.chat_template = LISTS[name]
-    encoder = PromptEncoder(tokenizer, JudgeConfig())
+    encoder = tiny_models.judge_of(tokenizer).inner.encoder
     expected = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n" if name == "all parts" else "[Who?]"
     assert encoder.decode(encoder.encode("Who?")) == expected
 
@@ -130,21 +127,21 @@ def test_the_answer_is_written_after_the_thought_and_in_the_final_channel(
         {"additional_special_tokens": ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"]},
     )
     tokenizer.chat_template = template
-    assert PromptEncoder(tokenizer, JudgeConfig()).after == after
+    assert tiny_models.judge_of(tokenizer).inner.encoder.after == after
 
 
 def test_of_several_templates_the_default_is_taken(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.chat_template = {"default": USER + " D", "rag": USER + " R"}
-    assert tokenizer.decode(PromptEncoder(tokenizer, JudgeConfig()).encode("x")) == "x D"
+    assert tokenizer.decode(tiny_models.judge_of(tokenizer).inner.encoder.encode("x")) == "x D"
     tokenizer.chat_template = {"rag": USER, "tool_use": USER}
     with pytest.raises(ModelError, match=r"rag.*tool_use.*judge\.chat_template"):
-        PromptEncoder(tokenizer, JudgeConfig())
+        tiny_models.judge_of(tokenizer)
 
 
 def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.pad_token = "!"
-    padded = PromptEncoder(tokenizer, JudgeConfig())
+    padded = tiny_models.judge_of(tokenizer).inner.encoder
     plain = encoder(model_folder("gpt2"))
     assert padded.encode("Hello! you") == plain.encode("Hello! you")

@@ -16,7 +16,6 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, pipeline
 
 from rag_evaluator import Judge, JudgementError, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge.encoding.sequence import Vocabulary
 
 SPM = ["<unk>", "<s>", "</s>"]
 SIGNS = list(string.printable.replace("\r", "").replace("\x0b", "").replace("\x0c", ""))
@@ -85,7 +84,7 @@ def fast(make: Make, end: str | None = "</s>") -> PreTrainedTokenizerFast:
 @pytest.mark.parametrize("make", KNOWN.values(), ids=KNOWN)
 def test_tokens_have_the_bytes_that_their_tokenizer_writes(make: Make) -> None:
     tokenizer = fast(make)
-    vocabulary = Vocabulary(tokenizer, len(tokenizer))
+    vocabulary = tiny_models.judge_of(tokenizer).inner.engine.vocabulary
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     assert b"".join(vocabulary.texts[token] for token in ids).removeprefix(b" ").decode() == TEXT
     assert tokenizer.decode(ids) == TEXT  # the reference: what the tokenizer itself makes of them
@@ -107,14 +106,14 @@ REFUSED: dict[str, Make] = {
 def test_a_tokenizer_that_cannot_write_under_a_grammar_is_refused_with_a_remedy(make: Make) -> None:
     tokenizer = fast(make)
     with pytest.raises(ModelError, match=r"^judge\.model: .*grammar .*engine: server"):
-        Vocabulary(tokenizer, len(tokenizer))
+        tiny_models.judge_of(tokenizer)
 
 
 def test_a_tokenizer_of_another_model_is_refused() -> None:
     tokenizer = fast(byte_level)
     told = rf"do not belong together: the tokenizer has the token {len(tokenizer) - 1}, .* {len(tokenizer) - 5} tokens"
     with pytest.raises(ModelError, match=told):
-        Vocabulary(tokenizer, len(tokenizer) - 5)
+        tiny_models.judge_of(tokenizer, len(tokenizer) - 5)
 
 
 def test_a_forced_text_that_the_tokenizer_cannot_write_costs_its_judgement_and_names_the_sign(tmp_path: Path) -> None:

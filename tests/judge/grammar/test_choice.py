@@ -3,10 +3,9 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from made_engine import MadeEngine, judge_of
 
-from rag_evaluator.judge.engine_judge import probabilities
-from rag_evaluator.judge.protocol import Ids
-
+Ids = tuple[int, ...]
 CASES: dict[str, tuple[list[Ids], dict[Ids, dict[int, float]], list[float]]] = {  # options, a table of next tokens
     "different first tokens, in one pass": ([(1,), (2, 3)], {(9,): {1: 0.2, 2: 0.6}}, [0.25, 0.75]),
     "the same first token": (
@@ -22,15 +21,25 @@ CASES: dict[str, tuple[list[Ids], dict[Ids, dict[int, float]], list[float]]] = {
 }
 
 
+class Table(MadeEngine):
+    """An engine whose options are letters, with the probabilities of a table."""
+
+    def __init__(self, values: dict[Ids, dict[int, float]]) -> None:
+        super().__init__()
+        self.values = values
+        self.asked: list[Ids] = []
+
+    async def next_logprobs(self, input_ids: Sequence[int], candidates: Sequence[int], group: str = "") -> list[float]:
+        self.asked.append(tuple(input_ids))
+        return [math.log(self.values[tuple(input_ids)][token]) for token in candidates]
+
+
 @pytest.mark.parametrize(("options", "values", "shares"), CASES.values(), ids=CASES)
 def test_options_get_their_shares_where_they_part(
     options: list[Ids], values: dict[Ids, dict[int, float]], shares: list[float]
 ) -> None:
-    asked: list[Ids] = []
-
-    async def next_logprobs(input_ids: Ids, candidates: Sequence[int]) -> list[float]:
-        asked.append(input_ids)
-        return [math.log(values[input_ids][token]) for token in candidates]
-
-    assert asyncio.run(probabilities((9,), options, next_logprobs)) == pytest.approx(shares)
-    assert asked == list(values)
+    engine = Table(values)
+    texts = ["".join(map(chr, option)) for option in options]
+    chosen = asyncio.run(judge_of(engine).choose("\t", texts))
+    assert [chosen[text] for text in texts] == pytest.approx(shares)
+    assert engine.asked == list(values)

@@ -1,9 +1,11 @@
 """What becomes of an answer that meets its limit: a text is whole or not there, a reason ends at a word."""
 
+import asyncio
 import json
-from array import array
+from typing import Any
 
 import pytest
+from made_engine import MadeEngine, judge_of, reply_of
 from pydantic import BaseModel
 from ragas.metrics.collections.answer_relevancy.util import AnswerRelevanceOutput
 from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
@@ -12,19 +14,21 @@ from ragas.metrics.collections.faithfulness.util import StatementGeneratorInput,
 from tiny_models import Tiny
 
 from rag_evaluator import BudgetError
-from rag_evaluator.judge import share_out, tighten
+from rag_evaluator.judge import PromptText
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.protocol import Reply, Request, validated
 
 SOURCE = "The ferry leaves Orla at 7:40. It takes 35 minutes. Tickets are sold on board, a bicycle costs 4 crowns."
 ASKED = StatementGeneratorInput(question="q", answer=SOURCE)
-LIMIT = "raise judge.max_new_tokens"
 RECALLED = ContextRecallInput(question="q", context="c", answer=SOURCE)
 
 
 def after_a_cut(text: str, model: type[BaseModel] = StatementGeneratorOutput, data: BaseModel = ASKED) -> BaseModel:
-    return validated(Reply(text, array("I"), False), model, tighten(model, data), LIMIT)
+    return opinion_of(reply_of(text, False), model, data)
+
+
+def opinion_of(reply: Any, model: type[BaseModel], data: BaseModel | None = None) -> BaseModel:
+    judge = judge_of(MadeEngine(reply), max_new_tokens=64)
+    return asyncio.run(judge.opinion(PromptText("x", data), model)).answer
 
 
 def statements(*texts: str) -> str:
@@ -83,35 +87,33 @@ class Note(BaseModel):
 def test_a_string_that_meets_its_limit_ends_at_a_word(
     tiny: Tiny, model: type[BaseModel], text: str, written: str
 ) -> None:
-    sequence = fed(tiny, model, text, 1)
+    sequence = fed(tiny, model, text)
     assert sequence.limited
     mask = sequence.within_budget(sequence.mask())
     sequence.push(int(mask.nonzero()[0]))
     assert sequence.vocabulary.texts[sequence.tokens[-1]] == b'"'
     reply = sequence.reply()
-    assert isinstance(reply, Reply)
     assert reply.text.endswith(f': "{written}"')
     assert reply.cut == ({"reason"} if model is Judged else {"string"})
 
 
 def test_a_text_of_a_list_has_no_limit_of_its_own(tiny: Tiny) -> None:
     text = '{\n    "statements": [\n        "' + "The ferry leaves Orla at 7:40 and " * 9
-    assert not fed(tiny, StatementGeneratorOutput, text, 1, ASKED).limited
+    assert not fed(tiny, StatementGeneratorOutput, text, ASKED).limited
 
 
 def test_a_question_that_meets_its_limit_is_no_answer() -> None:
     text = '{"question": "When does the ferry", "noncommittal": 0}'
     with pytest.raises(BudgetError, match=r"raise judge\.max_new_tokens"):
-        validated(Reply(text, array("I"), True, cut=frozenset({"string"})), AnswerRelevanceOutput, {}, LIMIT)
+        opinion_of(reply_of(text, True, "string"), AnswerRelevanceOutput)
 
 
-def fed(tiny: Tiny, model: type[BaseModel], text: str, limit: int, data: BaseModel | None = None) -> Sequence:
+def fed(tiny: Tiny, model: type[BaseModel], text: str, data: BaseModel | None = None) -> Sequence:
     """An answer that has begun with a text, whose strings may have few tokens."""
-    schema = tighten(model, data)
-    vocabulary = tiny("llama-bytelevel").inner.engine.vocabulary
-    budget = share_out(schema, 4 * limit, 10_000, len)
-    assert budget.string_tokens <= 32
-    sequence = Sequence(Request((1,), to_lark(schema), budget), vocabulary)
-    for token in vocabulary.engine.tokenize_str(text):
+    judge = tiny("llama-bytelevel", max_new_tokens=16)
+    request = judge.inner.request(PromptText("x", data), model)
+    assert request.budget.string_tokens <= 32
+    sequence = Sequence(request, judge.inner.engine.vocabulary)
+    for token in sequence.vocabulary.engine.tokenize_str(f"{judge.inner.encoder.answer_prefix}{text}"):
         sequence.push(token)
     return sequence

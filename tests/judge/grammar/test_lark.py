@@ -10,13 +10,12 @@ import pytest
 import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made_engine import request_of
 from pydantic import BaseModel
 from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from transformers import PreTrainedTokenizerFast
 
-from rag_evaluator.judge import tighten
-from rag_evaluator.judge.grammar.lark import REASONS, to_lark, to_lark_after
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import english_pack
 
@@ -24,12 +23,12 @@ TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</
 ENGINE = llguidance.hf.from_tokenizer(TOKENIZER)
 
 
-def accepts_schema(schema: dict[str, Any], text: str) -> bool:
-    """Whether the answer obeys the schema's grammar, both parts of it where there is a partition."""
-    if "x-partition" not in schema:
-        return accepts(to_lark(schema), text)
+def accepts_answer(request: Any, text: str) -> bool:
+    """Whether an answer obeys the grammar, both parts of it where there is a partition."""
+    if request.rest is None:
+        return accepts(request.grammar, text)
     first, colon, rest = text.partition('"FP":')
-    return accepts(to_lark(schema), first + colon) and accepts(to_lark_after(schema, first + colon), rest)
+    return accepts(request.grammar, first + colon) and accepts(request.rest(first + colon), rest)
 
 
 def accepts(grammar: str, text: str) -> bool:
@@ -42,7 +41,7 @@ def accepts(grammar: str, text: str) -> bool:
 def emptied(value: Any) -> Any:
     """JSON without reasons."""
     if isinstance(value, dict):
-        return {name: "" if name in REASONS else emptied(part) for name, part in value.items()}
+        return {name: "" if name in ("reason", "feedback") else emptied(part) for name, part in value.items()}
     return [emptied(item) for item in value] if isinstance(value, list) else value
 
 
@@ -55,16 +54,16 @@ def test_every_example_that_ragas_shows_is_a_legal_answer_in_its_own_layout() ->
             answer, silent = (
                 prompt.output_model(**each).model_dump_json(indent=4) for each in (output, emptied(output))
             )
-            assert accepts(to_lark(tighten(prompt.output_model), " "), " " + answer), (key, answer)
-            schema = tighten(prompt.output_model, data)
-            assert accepts_schema(schema, answer), (key, answer)
-            assert accepts_schema(tighten(prompt.output_model, data, "none"), silent), (key, silent)
+            assert accepts(request_of(prompt.output_model, prefix=" ").grammar, " " + answer), (key, answer)
+            assert accepts_answer(request_of(prompt.output_model, data), answer), (key, answer)
+            assert accepts_answer(request_of(prompt.output_model, data, reasons="none"), silent), (key, silent)
             told |= {prompt.output_model.__name__} if silent != answer else set()
     assert {"NLIStatementOutput", "ContextRecallOutput", "ContextPrecisionOutput", "RubricScoreOutput"} <= told
 
 
 def nli(statements: list[str]) -> str:
-    return to_lark(tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=statements)))
+    grammar: str = request_of(NLIStatementOutput, NLIStatementInput(context="c", statements=statements)).grammar
+    return grammar
 
 
 def nli_answer(statements: list[str], verdict: int = 1) -> str:
@@ -108,28 +107,30 @@ def classification(tp: list[str], fp: list[str], fn: list[str]) -> str:
 
 def test_each_statement_of_the_answer_is_tp_or_fp_exactly_once() -> None:
     data = CorrectnessClassifierInput(question="q", answer=ANSWER, ground_truth=TRUTH)
-    schema = tighten(ClassificationWithReason, data)
+    request = request_of(ClassificationWithReason, data)
     subsets = [
         [t for t, keep in zip(ANSWER, mask, strict=True) if keep] for mask in itertools.product([0, 1], repeat=3)
     ]
     for tp, fp in itertools.product(subsets, repeat=2):
         for fn in ([], ["g1"], ["g2"], ["g1", "g2"]):
             legal = sorted(tp + fp) == ANSWER
-            assert accepts_schema(schema, classification(tp, fp, fn)) == legal, (tp, fp, fn)
-    assert not accepts_schema(schema, classification(["a2", "a1"], ["a3"], []))
-    assert not accepts_schema(schema, classification(ANSWER, [], ["g2", "g1"]))
-    assert not accepts_schema(schema, classification(ANSWER, [], ["g1", "g1"]))
-    assert not accepts_schema(schema, classification([*ANSWER, "g1"], [], []))
-    assert not accepts_schema(schema, classification(ANSWER, [], ["a1"]))
+            assert accepts_answer(request, classification(tp, fp, fn)) == legal, (tp, fp, fn)
+    assert not accepts_answer(request, classification(["a2", "a1"], ["a3"], []))
+    assert not accepts_answer(request, classification(ANSWER, [], ["g2", "g1"]))
+    assert not accepts_answer(request, classification(ANSWER, [], ["g1", "g1"]))
+    assert not accepts_answer(request, classification([*ANSWER, "g1"], [], []))
+    assert not accepts_answer(request, classification(ANSWER, [], ["a1"]))
 
 
 @pytest.mark.parametrize("answer", [[], ["same", "same"], [f"a{i}" for i in range(40)]])
 def test_partitions_of_any_size_are_complete(answer: list[str]) -> None:
-    schema = tighten(ClassificationWithReason, CorrectnessClassifierInput(question="q", answer=answer, ground_truth=[]))
+    request = request_of(
+        ClassificationWithReason, CorrectnessClassifierInput(question="q", answer=answer, ground_truth=[])
+    )
     middle = len(answer) // 2
-    assert accepts_schema(schema, classification(answer[:middle], answer[middle:], []))
+    assert accepts_answer(request, classification(answer[:middle], answer[middle:], []))
     if answer:
-        assert not accepts_schema(schema, classification(answer[:middle], answer[middle + 1 :], []))
+        assert not accepts_answer(request, classification(answer[:middle], answer[middle + 1 :], []))
 
 
 class Everything(BaseModel):
@@ -149,11 +150,15 @@ class Everything(BaseModel):
     ],
 )
 def test_a_users_own_response_model_has_a_grammar_too(value: dict[str, Any]) -> None:
-    assert accepts(to_lark(tighten(Everything)), Everything(**value).model_dump_json(indent=4))
+    assert accepts(request_of(Everything).grammar, Everything(**value).model_dump_json(indent=4))
+
+
+class Text(BaseModel):
+    text: str
 
 
 def test_control_characters_and_lone_escapes_cannot_be_generated() -> None:
-    grammar = to_lark({"type": "string"})
-    assert accepts(grammar, '"a\\nb"')
-    for wrong in ('"a\nb"', '"\\ud800"', '"a', '""', '"a" '):
-        assert not accepts(grammar, wrong)
+    grammar = request_of(Text).grammar
+    assert accepts(grammar, '{\n    "text": "a\\nb"\n}')
+    for wrong in ('"a\nb"', '"\\ud800"', '"a', '""', '"a" x'):
+        assert not accepts(grammar, f'{{\n    "text": {wrong}\n}}')

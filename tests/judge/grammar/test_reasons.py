@@ -4,16 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from ragas.metrics.collections.context_recall.util import ContextRecallOutput
+from made_engine import request_of
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from test_lark import accepts
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.config import JudgeConfig, Reasons
-from rag_evaluator.judge import tighten
-from rag_evaluator.judge.grammar.faults import plain
-from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.lazy import judge_parts
+from rag_evaluator.config import Reasons
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
 
@@ -36,20 +32,9 @@ def answer(*reasons: str) -> str:
     ],
 )
 def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[str], refused: list[str]) -> None:
-    schema = tighten(NLIStatementOutput, STATEMENTS, reasons)
-    grammar = to_lark(schema)
+    grammar = request_of(NLIStatementOutput, STATEMENTS, reasons=reasons).grammar
     assert accepts(grammar, answer(*allowed))
     assert not accepts(grammar, answer(*refused))
-
-
-def test_the_default_changes_neither_schema_nor_signature() -> None:
-    assert [judge_parts(JudgeConfig(reasons=reasons), "x").get("reasons") for reasons in ("full", "short", "none")] == [
-        None,
-        "short",
-        "none",
-    ]
-    shown = plain(tighten(ContextRecallOutput, reasons="short"))["properties"]["classifications"]["items"]
-    assert shown["properties"]["reason"] == {"type": "string", "minLength": 1, "maxLength": 100}
 
 
 def test_a_judge_without_reasons_writes_less_and_says_so_in_its_signature(tmp_path: Path) -> None:

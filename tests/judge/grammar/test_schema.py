@@ -71,7 +71,6 @@ def test_the_scales_of_all_our_own_models_are_named_here() -> None:
 @pytest.mark.parametrize(("model", "name", "scale"), [(model, *row) for model, row in OWN.items()])
 def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
     """And the prompt still shows the judge a plain integer, as ragas does."""
-    assert not getattr(ANSWERS.get(model.__name__), "scales", None)
     assert list(get_args(model.model_fields[name].annotation)) == scale
     assert model.model_json_schema()["properties"][name]["type"] == "integer"
     assert "enum" not in model.model_json_schema()["properties"][name]
@@ -100,11 +99,3 @@ def test_lists_have_no_more_items_than_a_text_can_give(
 ) -> None:
     array = tighten(model, data)["properties"][name]
     assert (array["minItems"], array["maxItems"]) == limits
-
-
-def test_models_of_the_users_own_are_left_as_they_are() -> None:
-    class Grade(BaseModel):
-        grade: int
-        note: str
-
-    assert tighten(Grade)["properties"]["grade"]["type"] == "integer"

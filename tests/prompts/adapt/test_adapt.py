@@ -3,29 +3,23 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, PromptError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config import JudgeConfig, find_language
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import source_of
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import PackSet, adapt_packs, check_packs, english_pack, pack_path
-from rag_evaluator.prompts.adapt import AdaptedPacks
-from rag_evaluator.prompts.pack import read_pack
-from rag_evaluator.prompts.translate import Segment, divided, joined
-from tests.loaded_prompts import load_prompts, prompts_owned
+from tests.loaded_prompts import Asked, load_prompts, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
-SPANISH = find_language("spanish")
-JAPANESE = find_language("japanese")
 ROW = {
     "user_input": "Where was Nolu Brak born?",
     "retrieved_contexts": ["Nolu Brak was born in Tesk."],
@@ -63,9 +57,14 @@ class Translates(ScriptedJudge):
         return {"translation": klingon(data["text"], data["keep"])}
 
 
-def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> AdaptedPacks:
+def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> Any:
     packs = PackSet(prompts_owned(owners), options.pop("language", "klingon"), folder)
     return adapt_packs(packs, source_of(judge, JudgeConfig()), **options)
+
+
+def pack_at(path: Path) -> Any:
+    """What a pack file holds."""
+    return SimpleNamespace(**json.loads(path.read_text("utf-8")))
 
 
 def faulty(owners: list[str], folder: Path) -> dict[str, list[str]]:
@@ -89,7 +88,7 @@ def test_a_good_translator_gives_packs_that_pass_every_check_with_nothing_to_rev
 
 def test_an_adapted_pack_is_its_english_source_with_the_texts_exchanged(tmp_path: Path) -> None:
     adapted(tmp_path, Translates(), ["answer_accuracy"])
-    pack = read_pack(tmp_path / "answer_accuracy_judge1_prompt_klingon.json")
+    pack = pack_at(tmp_path / "answer_accuracy_judge1_prompt_klingon.json")
     english = english_pack(all_prompts()["answer_accuracy", "judge1_prompt"])
     keep = ['{"rating": X}']
     assert pack.instruction == klingon(english.instruction, keep)
@@ -165,7 +164,7 @@ def spoiled(tmp_path: Path, wrong: Callable[[str], str]) -> Any:
 
     adapted(tmp_path, Spoils(), ["answer_relevancy"])
     [path] = tmp_path.glob("*.json")
-    return read_pack(path)
+    return pack_at(path)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ def test_a_model_with_too_small_a_window_loses_no_text(
     folder = model_folder("llama-bytelevel", max_position_embeddings=512)
     done = adapted(tmp_path, Judge.from_config(JudgeConfig(model=str(folder))), ["answer_relevancy"])
     english = english_pack(all_prompts()["answer_relevancy", "prompt"])
-    pack = read_pack(done.written[0])
+    pack = pack_at(done.written[0])
     assert (pack.instruction, pack.examples) == (english.instruction, english.examples)
     assert "does not fit the model's window of 512 tokens" in caplog.text
 
@@ -257,40 +256,52 @@ def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_s
     assert again.prompts == []
 
 
+def translated(
+    folder: Path,
+    text: str,
+    other: str = "q",
+    language: str = "klingon",
+    words: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[list[str], str]:
+    """The parts of an example's text that a judge is asked to translate, and the text that its translations give.
+
+    Args:
+        other: another text of the example.
+    """
+    judge = ScriptedJudge(lambda prompt, _: {"translation": words.get(part := question(prompt)["text"], part)})
+    packs = PackSet({("asked", "prompt"): Asked("!", text, other)}, language, folder)
+    [path] = adapt_packs(packs, source_of(judge, JudgeConfig())).written
+    asked = {question(prompt)["text"] for prompt in judge.prompts} - {"!", "q"}
+    return sorted(asked), pack_at(path).examples[0]["input"]["context"]
+
+
 @pytest.mark.parametrize(
-    ("text", "known", "parts"),
+    ("text", "other", "asked"),
     [
-        ("One.\n\n* Two. Three\n", [], [("", "One.", "\n"), ("\n", "", ""), ("* ", "Two. Three", "\n")]),
-        ("0. Say 0.\nA. Say 1.", [], [("0. ", "Say 0.", "\n"), ("A. ", "Say 1.", "")]),
-        (" x ", [], [(" ", "x", " ")]),
-        (
-            "Do a. Do b. Do c.",
-            ["Do b.", "Do a. Do b. Do c."],
-            [("", "Do a.", " "), ("", "Do b.", " "), ("", "Do c.", "")],
-        ),
+        ("One.\n\n* Two. Three\n", "q", ["One.", "Two. Three"]),
+        ("0. Say 0.\nA. Say 1.", "q", ["Say 0.", "Say 1."]),
+        (" x ", "q", ["x"]),
+        ("Do a. Do b. Do c.", "Do b.", ["Do a.", "Do b.", "Do c."]),
+        ("a? B! 。؟,;\n\n * B. ", "B.", ["B.", "a? B! 。؟,;"]),
     ],
 )
-def test_segments_are_lines_without_markers_and_sentences_that_occur_elsewhere(
-    text: str, known: list[str], parts: list[tuple[str, str, str]]
+def test_lines_are_asked_for_without_markers_and_sentences_that_occur_elsewhere_alone(
+    text: str, other: str, asked: list[str], tmp_path: Path
 ) -> None:
-    assert divided(text, known) == [Segment(*part) for part in parts]
+    assert translated(tmp_path, text, other) == (asked, text)
 
 
-def test_long_lines_are_divided_at_sentence_ends() -> None:
-    sentence = "This one has exactly thirty-six letters. "
-    parts = divided(sentence * 30)
+def test_long_lines_are_divided_at_sentence_ends(tmp_path: Path) -> None:
+    text = " ".join(f"This one, number {number}, has thirty-six letters." for number in range(10, 40))
+    parts, joined = translated(tmp_path, text)
     assert len(parts) == 3
-    assert all(len(part.text) <= 500 and part.text.endswith("letters.") for part in parts)
+    assert all(len(part) <= 500 and part.endswith("letters.") for part in parts)
+    assert joined == text
 
 
-def test_blanks_between_sentences_go_where_the_script_has_none() -> None:
-    parts = divided("He ate. He slept.\n* She ran.", ["He ate."])
-    assert joined(parts, ["一。", "二。", "三。"], JAPANESE) == "一。二。\n* 三。"
-    assert joined(parts, ["Uno.", "Dos.", "Tres."], SPANISH) == "Uno. Dos.\n* Tres."
-
-
-@given(st.text(alphabet="aB. \n*0!?。؟,;", max_size=80), st.lists(st.text(alphabet="aB. ", min_size=1, max_size=5)))
-def test_joined_segments_are_the_text(text: str, known: list[str]) -> None:
-    parts = divided(text, known)
-    assert joined(parts, [part.text for part in parts], SPANISH) == text
-    assert [part.text for part in parts] == [part.text.strip() for part in parts]
+def test_blanks_between_sentences_go_where_the_script_has_none(tmp_path: Path) -> None:
+    text = "He ate. He slept.\n* She ran."
+    japanese = {"He ate.": "一。", "He slept.": "二。", "She ran.": "三。"}
+    spanish = {"He ate.": "Uno.", "He slept.": "Dos.", "She ran.": "Tres."}
+    assert translated(tmp_path, text, "He ate.", "japanese", japanese)[1] == "一。二。\n* 三。"
+    assert translated(tmp_path, text, "He ate.", "spanish", spanish)[1] == "Uno. Dos.\n* Tres."

@@ -30,7 +30,6 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.judge import Shares
-from rag_evaluator.judge.engines.server.client import Address
 
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
 OTHERS = sorted(address for address in ADDRESSES if not is_here(address))
@@ -183,7 +182,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     (error,) = ask(judge)
     assert "wrong key (key)" in str(error)
     assert {headers.get("authorization") for _, _, headers in fake.asked} == {f"Bearer {SECRET}"}
-    shown = [caplog.text, capsys.readouterr().err, str(error), repr(Address.of(JudgeConfig(**settings), True))]
+    shown = [caplog.text, capsys.readouterr().err, str(error), repr(judge.inner)]
     files = [path.read_text(errors="replace") for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 5 and not [text for text in (*shown, *files) if SECRET in text]
 

@@ -18,7 +18,6 @@ from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.hub import fingerprint
 from rag_evaluator.judge import LazyJudge, find_judge
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 
 ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}
@@ -161,13 +160,13 @@ def test_an_adapter_of_another_model_is_refused(
 ) -> None:
     base = tiny_models.make(kind, tmp_path / "base", **shape)
     with pytest.raises(ModelError, match=rf"judge\.adapter: .* does not fit judge\.model: .*{fault}"):
-        load_pipeline(config_of(base, adapter))
+        Judge.from_config(config_of(base, adapter))
 
 
 def test_an_adapter_whose_weights_are_damaged_is_refused(base: Path, adapter: Path) -> None:
     (adapter / "adapter_model.safetensors").write_bytes(b"\x05\0\0\0\0\0\0\0abc")
     with pytest.raises(ModelError, match=r"judge\.adapter: .* does not fit judge\.model"):
-        load_pipeline(config_of(base, adapter))
+        Judge.from_config(config_of(base, adapter))
 
 
 def test_without_peft_the_extra_is_named(base: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch) -> None:

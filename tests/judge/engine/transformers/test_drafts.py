@@ -9,7 +9,6 @@ from tiny_models import Tiny
 
 from rag_evaluator import Judge
 from rag_evaluator.judge import on_model_thread
-from rag_evaluator.judge.engines.transformers.drafts import Draft
 
 
 class Claims(BaseModel):
@@ -35,13 +34,6 @@ def test_guesses_save_passes_and_change_no_answer(tiny: Tiny, temperature: float
         passes.append(len(count))
     assert made[0] == made[1]
     assert passes[1] < passes[0] or temperature, "what is drawn at random repeats nothing"
-
-
-@pytest.mark.parametrize(
-    ("text", "repeated", "guess"), [("abcdxyabcd", 2, "xy"), ("abcdxyabcd", 1, "xyab"), ("ab", 1, "")]
-)
-def test_a_guess_is_longer_where_more_was_there_before(text: str, repeated: int, guess: str) -> None:
-    assert bytes(Draft(text.encode()).next_tokens([], 16, repeated)).decode() == guess
 
 
 def test_half_precision_on_a_cpu_guesses_and_float32_keeps_its_bytes(tiny: Tiny) -> None:

@@ -18,12 +18,9 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
-from rag_evaluator.config import JudgeConfig, load_config
-from rag_evaluator.config.engine_choice import choose_engine
+from rag_evaluator.config import JudgeConfig, load_config, with_engine
 from rag_evaluator.files import gguf_of, read_header
 from rag_evaluator.judge import LazyJudge
-from rag_evaluator.judge.engines.transformers.gguf import check_gguf
-from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]
@@ -113,7 +110,7 @@ def test_its_path_is_relative_to_the_configuration_and_auto_is_the_engine_that_r
     path = gguf.parent / "config.yaml"
     path.write_text("metrics: [faithfulness]\njudge: {model: tiny.gguf, engine: auto}\n", encoding="utf-8")
     assert load_config(path).judge.model == str(gguf)
-    assert choose_engine(JudgeConfig(model=str(gguf.parent)))[1] == "the model is a GGUF file"
+    assert with_engine(JudgeConfig(model=str(gguf.parent), engine="auto")).because == "the model is a GGUF file"
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -184,7 +181,7 @@ def test_a_damaged_file_is_read_or_refused(damages: list[tuple[int, bytes, bool]
     damaged = whole.with_name("damaged.gguf")
     damaged.write_bytes(data)
     with suppress(ModelError):
-        check_gguf(damaged)
+        LazyJudge(None, JudgeConfig(model=str(damaged))).check()
 
 
 @pytest.mark.parametrize("count", [2**20, 2**40, 2**64 - 1])
@@ -226,4 +223,4 @@ def test_without_its_package_it_is_refused(gguf: Path, monkeypatch: pytest.Monke
 def test_the_engine_vllm_needs_the_folder_that_it_was_made_from(gguf: Path) -> None:
     for model in (gguf, gguf.parent):
         with pytest.raises(ModelError, match=r"^judge\.model: .* a model folder"):
-            VllmEngine.find(JudgeConfig(model=str(model)), True)
+            LazyJudge(None, JudgeConfig(engine="vllm", model=str(model))).check()

@@ -10,9 +10,7 @@ import pytest
 import torch
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engines.transformers import attention, decoder
-from rag_evaluator.judge.engines.transformers import packed as packed_module
-from rag_evaluator.judge.engines.transformers.attention import NotPackableError, TailCache
+from rag_evaluator.judge.engines.transformers import attention
 from rag_evaluator.judge.engines.transformers.packed import PackedModel
 from tools.architecture_settings import WINDOW
 from tools.architectures import ARCHITECTURES
@@ -56,7 +54,7 @@ def pieces(rng: random.Random, tokens: list[int], longest: int) -> Iterator[list
 def test_packed_rows_have_the_logits_that_each_row_has_alone(
     name: str, prefix: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packed_module, "CHUNK", 7)
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.packed.CHUNK", 7)
     architecture, settings = PACKED[name]
     model = model_of(architecture, **settings)
     rng = random.Random(prefix)
@@ -65,7 +63,9 @@ def test_packed_rows_have_the_logits_that_each_row_has_alone(
         common = [rng.randrange(VOCAB) for _ in range(prefix)]
         tails = [[rng.randrange(VOCAB) for _ in range(size)] for size in (3 * WINDOW, 9, 6, 9, 2 * WINDOW + 5)]
         own = [model(torch.tensor([common + tail])).logits[0] for tail in tails]
-        cache = TailCache(packed.layers, len(tails), max(map(len, tails)), packed.prefix(common) if prefix else ())
+        cache = attention.TailCache(
+            packed.layers, len(tails), max(map(len, tails)), packed.prefix(common) if prefix else ()
+        )
         feeds = [pieces(rng, tail, 2 * WINDOW) for tail in tails]
         filled = [0] * len(tails)
         while going_on := [(row, feed) for row, source in enumerate(feeds) if (feed := next(source, None))]:
@@ -93,7 +93,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_model_with_another_attention_is_refused_with_its_reason(name: str) -> None:
     settings, reason = OTHERS[name]
-    with pytest.raises(NotPackableError, match=reason):
+    with pytest.raises(attention.NotPackableError, match=reason):
         PackedModel.of(model_of(name, **settings))
 
 
@@ -110,7 +110,7 @@ def assert_noticed(model: Any, argument: str, monkeypatch: pytest.MonkeyPatch) -
     interface = AttentionInterface._global_mapping[attention.NAME]
     forgetful = lambda *args, **kwargs: interface(*args, **{**kwargs, argument: None})  # noqa: E731
     monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
-    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
+    with pytest.raises(attention.NotPackableError, match="its logits change when rows are packed"):
         PackedModel.of(model)
 
 
@@ -138,7 +138,7 @@ def test_a_window_that_cannot_be_made_small_for_the_trial_is_no_reason_to_believ
     model = model_of("mistral-window", sliding_window=4096)
     for layer in model.model.layers:
         layer.self_attn.config = SimpleNamespace(sliding_window=4096.0, _attn_implementation="sdpa")
-    with pytest.raises(NotPackableError, match="its attention windows cannot be made small to try it out"):
+    with pytest.raises(attention.NotPackableError, match="its attention windows cannot be made small to try it out"):
         PackedModel.of(model)
 
 
@@ -164,7 +164,7 @@ def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
 
     model = model_of("mistral-window").to(torch.bfloat16)
     model.hf_quantizer = object() if quantised else None
-    monkeypatch.setattr(decoder, "InFloat32", full)
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.decoder.InFloat32", full)
     PackedModel.of(model)
     assert used == ([] if quantised else ["float32"])
     assert_noticed(model, "sliding_window", monkeypatch)
@@ -183,7 +183,7 @@ def attention_error(size: int, width: int, softcap: float | None, dtype: torch.d
 
     def attended(kind: torch.dtype) -> torch.Tensor:
         prefix, *feeds = [[numbers.to(dtype).to(kind) for numbers in part] for part in parts]
-        cache = TailCache(1, 2, 41, [tuple(prefix)])
+        cache = attention.TailCache(1, 2, 41, [tuple(prefix)])
         outputs = []
         for counts, starts, feed in zip(FEEDS, ((0, 0), FEEDS[0]), feeds, strict=True):
             cache.begin(counts, range(2), starts)
@@ -207,11 +207,3 @@ def test_attention_in_half_precision_is_as_exact_as_one_fused_kernel(
     assert attention_error(size, width, softcap, dtype) < 0.24 * percent
     monkeypatch.setattr(attention, "has_fused_kernel", lambda *_: False)  # as on other devices
     assert attention_error(size, width, softcap, dtype) < 0.18 * percent
-
-
-def test_where_a_device_multiplies_into_float32_nothing_is_copied_into_float32() -> None:
-    """Shapes and types only: of all devices without a GPU, `meta` takes `out_dtype`, as CUDA does."""
-    queries, keys = (torch.empty(2, 4, size, 8, dtype=torch.bfloat16, device="meta") for size in (3, 6))
-    scores = attention._product(queries, keys.transpose(-1, -2))
-    assert (scores.shape, scores.dtype) == ((2, 4, 3, 6), torch.float32)
-    assert attention._gives_float32("meta", torch.bfloat16) and not attention._gives_float32("cpu", torch.bfloat16)

@@ -15,9 +15,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import ConfigError, Judge, ModelError
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.judge.engines.folders import AdapterFolder
-from rag_evaluator.judge.engines.vllm.engine import VllmEngine
-from rag_evaluator.judge.engines.vllm.loading import rank_of
+from rag_evaluator.judge import LazyJudge
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 SHAPE = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
@@ -61,26 +59,9 @@ def settings_of(base: Path, adapter: Path | None, *args: str) -> dict[str, Any]:
     return {"engine": "vllm", "model": str(base), "adapter": given, "vllm": {"args": list(args)}}
 
 
-@pytest.mark.parametrize(
-    ("rank", "pattern", "expected"),
-    [(1, {}, 8), (8, {}, 8), (9, {}, 16), (16, {"q_proj": 48}, 64), (300, {}, 320), (512, {}, 512)],
-)
-def test_the_highest_rank_is_the_next_one_that_vllm_takes(
-    rank: int, pattern: dict[str, int], expected: int, adapter: Path, base: Path
-) -> None:
-    edit(adapter, r=rank, rank_pattern=pattern)
-    folder = AdapterFolder.of(JudgeConfig(**settings_of(base, adapter)), "vLLM")
-    assert folder is not None and rank_of(folder) == expected
-
-
-def edit(adapter: Path, **settings: Any) -> None:
-    path = adapter / "adapter_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
-
-
 def test_an_adapter_in_place_of_the_model_is_refused_with_the_remedy(adapter: Path, base: Path) -> None:
     with pytest.raises(ModelError, match=rf"judge\.adapter to this folder, and judge\.model to {base}"):
-        VllmEngine.find(JudgeConfig(**settings_of(adapter, None)), True)
+        LazyJudge(None, JudgeConfig(**settings_of(adapter, None))).check()
 
 
 def test_a_server_of_the_users_refuses_an_adapter_and_says_what_to_do(tmp_path: Path) -> None:

@@ -17,11 +17,10 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import ModelError, RAGEvaluator
+from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.protocol import Reply
+from rag_evaluator.judge import LazyJudge
 from tools.requests48 import requests
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
@@ -33,26 +32,30 @@ VLLM: dict[str, Any] = {"engine": "vllm", "vllm": {"args": ["--enforce-eager"]}}
 @pytest.mark.skipif(HAS_VLLM, reason="vLLM is installed here")
 def test_without_vllm_it_says_how_to_install_it() -> None:
     with pytest.raises(ModelError, match="pip install vllm"):
-        find_engine("vllm").find(JudgeConfig(engine="vllm"), True)
+        LazyJudge(None, JudgeConfig(engine="vllm")).check()
 
 
 @pytest.mark.parametrize("option", ["--model=m", "--reasoning_parser", "--enable-lora", "--dtype"])
 def test_arguments_that_the_program_sets_are_not_the_users(option: str) -> None:
     with pytest.raises(ModelError, match="is not yours to set"):
-        find_engine("vllm").find(JudgeConfig(engine="vllm", vllm={"args": [option]}), True)
+        LazyJudge(None, JudgeConfig(engine="vllm", vllm={"args": [option]})).check()
+
+
+def engine_with(**settings: Any) -> Any:
+    return Judge.from_config(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **settings)).inner.engine
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[Any]:
     os.environ |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
-    engine = find_engine("vllm").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **VLLM), True)
+    engine = engine_with(**VLLM)
     yield engine
     asyncio.run(engine.aclose())
     asyncio.run(engine.aclose())
 
 
-def replies_of(engine: Engine) -> list[Reply]:
-    async def together() -> list[Reply]:
+def replies_of(engine: Any) -> list[Any]:
+    async def together() -> list[Any]:
         return list(await asyncio.gather(*map(engine.generate, requests(engine))))
 
     return asyncio.run(together())
@@ -61,8 +64,8 @@ def replies_of(engine: Engine) -> list[Reply]:
 @pytest.mark.vllm
 @pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed here")
 class TestRealVllm:
-    def test_answers_are_those_of_the_engine_transformers(self, engine: Engine) -> None:
-        ours = find_engine("transformers").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32"), True)
+    def test_answers_are_those_of_the_engine_transformers(self, engine: Any) -> None:
+        ours = engine_with()
         pairs = list(zip(replies_of(engine), replies_of(ours), strict=True))
         equal = [theirs for theirs, other in pairs if theirs.text == other.text]
         assert len(equal) >= 46
@@ -71,12 +74,12 @@ class TestRealVllm:
             if theirs.text == other.text:
                 assert theirs.confidence == pytest.approx(other.confidence, abs=1e-4)
 
-    def test_log_probabilities_of_candidates_are_those_of_the_engine_transformers(self, engine: Engine) -> None:
-        ours = find_engine("transformers").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32"), True)
+    def test_log_probabilities_of_candidates_are_those_of_the_engine_transformers(self, engine: Any) -> None:
+        ours = engine_with()
         asked = requests(engine)[0].input_ids
         candidates = list(range(5, 205))
 
-        def logprobs(asked_engine: Engine) -> list[float]:
+        def logprobs(asked_engine: Any) -> list[float]:
             return list(asyncio.run(asked_engine.next_logprobs(asked, candidates)))
 
         assert logprobs(engine) == pytest.approx(logprobs(ours), abs=1e-3)

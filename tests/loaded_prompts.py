@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import Key, PackSet, TracedPrompt
+from rag_evaluator.prompts import PACKAGED, Key, PackSet, TracedPrompt
+
+
+def shipped(pattern: str) -> list[Path]:
+    """Packs that come with the program, by their names; in the order of names."""
+    return sorted((path for folder in PACKAGED for path in folder.glob(f"*/{pattern}")), key=lambda path: path.name)
 
 
 def prompts_owned(owners: Collection[str]) -> dict[Key, Any]:

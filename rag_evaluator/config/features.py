@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Literal
 
-from rag_evaluator.resources import PACKAGE
+from rag_evaluator.resources import PACKAGE, packaged
 
 FOLDER = PACKAGE / "features"
 MODULE = "rag_evaluator.features"
@@ -26,12 +27,16 @@ class Command:
         arguments: adds the command to the parser, with its help; light, as every `--help` calls it.
         group: where `--help` lists it.
         stoppable: whether `function` also takes a `Stop`, and ends soon after a first signal.
+        continued: whether the same command continues one that was stopped, as all do that are stoppable.
+        long: whether it may take longer than some seconds and asks nothing, as all do that are continued.
     """
 
     function: str
     arguments: str
     group: Group = "more"
     stoppable: bool = False
+    continued: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,13 @@ class Feature:
         commands: by name, as the user types it; it may have two words.
         tasks: by name.
         sections: of the configuration: key -> a `Section` whose defaults hold where the key is missing.
-        prompts: (owner, name of the prompt) -> models of input and answer, as `OWN_PROMPTS`; None: no prompts.
+        prompts: owner -> a table as `OWN_PROMPTS`; packs are in its folders `prompts` and `orig_prompts`.
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
     tasks: Mapping[str, Task] = field(default_factory=dict)
     sections: Mapping[str, str] = field(default_factory=dict)
-    prompts: str | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -69,6 +74,20 @@ def all_features() -> Mapping[str, Feature]:
     """Name of the folder -> what it adds."""
     names = sorted(module.name for module in iter_modules([str(FOLDER)]) if module.ispkg)
     return {name: load(f"{MODULE}.{name}.feature:FEATURE") for name in names}
+
+
+def pack_folders(name: str) -> list[Path]:
+    """Return the folders of packs that come with the program: of the core, then of features.
+
+    Args:
+        name: `prompts` or `orig_prompts`.
+    """
+    return [packaged(name), *(FOLDER / folder / name for folder, row in all_features().items() if row.prompts)]
+
+
+def prompt_owners() -> list[str]:
+    """Return the owners of prompts of features."""
+    return [owner for feature in all_features().values() for owner in feature.prompts]
 
 
 def load(reference: str) -> Any:

@@ -7,6 +7,7 @@ from .chosen import option_names as option_names
 from .chosen import signatures as signatures
 from .chosen import times_of as times_of
 from .chosen import with_repeats as with_repeats
+from .definitions import OTHER_OWNERS as OTHER_OWNERS
 from .definitions import own_metrics as own_metrics
 from .given_metrics import CustomMetric as CustomMetric
 from .given_metrics import NamedMetric as NamedMetric

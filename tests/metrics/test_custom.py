@@ -202,7 +202,9 @@ def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_lang
     judge = Labels()
     config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "question": "¿Es cortés?"}}, "language": "es"}
     RAGEvaluator(config, judge).evaluate(rows[:1])
-    assert judge.prompts[0].startswith(read_pack(ROOT / "prompts" / "custom_prompt_spanish.json").instruction)
+    assert judge.prompts[0].startswith(
+        read_pack(ROOT / "prompts" / "spanish" / "custom_prompt_spanish.json").instruction
+    )
     assert asked(judge.prompts[0])["question"] == "¿Es cortés?"
 
 

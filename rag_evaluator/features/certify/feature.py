@@ -6,7 +6,7 @@ COMMANDS = "rag_evaluator.features.certify.command"
 SHEET = "certify sheet"
 FEATURE = Feature(
     commands={
-        "certify": Command(f"{COMMANDS}:certify", f"{COMMANDS}:add_certify_command"),
+        "certify": Command(f"{COMMANDS}:certify", f"{COMMANDS}:add_certify_command", long=True),
         SHEET: Command(f"{COMMANDS}:sheet", f"{COMMANDS}:add_sheet_command"),
     },
 )

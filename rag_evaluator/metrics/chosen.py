@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import BY_JUDGE, Config, find_language
-from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
+from rag_evaluator.config import BY_JUDGE, Config, find_language, hooks
+from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
@@ -132,7 +132,7 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
+    """Raise `ConfigError` for thresholds and requirements that the metrics cannot have, and for keys of features."""
     for canonical, name in _names_in(config, "thresholds", metrics).items():
         limit = config.thresholds[name]
         scale = metrics[canonical].scale
@@ -148,13 +148,8 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
             rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
-    if config.certificate is not None:
-        from rag_evaluator.results import read_certificate  # imports numpy
-
-        try:
-            read_certificate(config.certificate)
-        except ResultsError as error:
-            raise ConfigError(f"{config.place('certificate')}: 'certificate': {error}") from None
+    for check in hooks("check"):
+        check(config)
 
 
 def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:

@@ -147,7 +147,7 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
     files = [*packs, template] if template.is_file() else packs
     try:
         parts = {
-            "config": config.model_dump(mode="json", exclude={"certificate"}),
+            "config": config.model_dump(mode="json", include={*Config.model_fields}),
             "versions": versions(),
             "models": [fingerprint(folder) for folder in folders],
             "files": [file_digest(file) for file in files],

@@ -11,4 +11,5 @@ FEATURE = Feature(
         ),
         "list": Command(f"{HERE}.init_command:list_names", f"{HERE}.init_command:add_list_command"),
     },
+    next={"no configuration": ("init", "my_rows.csv"), "sample": ("init", "ROWS", "--judge", "MODEL")},
 )

@@ -8,9 +8,10 @@ import pytest
 from folders import output_of, run_command
 from labelled_runs import exact_rows, exact_run, graded_run
 
-from rag_evaluator import ResultsError, certify, compare, gate
-from rag_evaluator.report.facts import certified
-from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines, with_labels
+from rag_evaluator import ResultsError, certify, compare, gate, write_report
+from rag_evaluator.features.certify.report import certified
+from rag_evaluator.features.certify.standing import CERTIFICATE, read_certificate, standing_lines, with_labels
+from rag_evaluator.results import Run
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = {  # exact_match is 1 for the first 20 rows
@@ -117,3 +118,13 @@ def test_a_certificate_of_another_version_is_not_believed(tmp_path: Path) -> Non
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "certificate": 1}), encoding="utf-8")
     with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
         read_certificate(path)
+
+
+@pytest.mark.charts
+def test_the_report_says_that_a_certificate_cannot_be_read(tmp_path: Path) -> None:
+    folder = exact_run(tmp_path / "run")
+    (folder / CERTIFICATE).write_text("damaged")
+    page = write_report(folder, force=True).read_text(encoding="utf-8")
+    assert "<p>The certificate cannot be read. Run certify again.</p>" in page
+    assert "Nobody has checked" not in page
+    assert str(tmp_path) not in page

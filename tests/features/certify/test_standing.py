@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from folders import error_of, output_of, run_command
 
-from rag_evaluator.results import FORMAT, with_labels
-from rag_evaluator.results.certificate import standing
+from rag_evaluator.features.certify.standing import FORMAT, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}

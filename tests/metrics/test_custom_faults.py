@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import ConfigError, RAGEvaluator
-from rag_evaluator.cli.prompts import OTHERS
+from rag_evaluator import METRICS, ConfigError, RAGEvaluator
 from rag_evaluator.metrics.definitions import RESERVED
+from rag_evaluator.prompts import prompt_models
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
 GOOD = {
@@ -93,7 +93,7 @@ def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message:
 
 
 def test_names_of_packs_cannot_be_names_of_metrics() -> None:
-    assert set(OTHERS) <= RESERVED
+    assert {owner for owner, _ in prompt_models() if owner not in METRICS} <= RESERVED
 
 
 def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_name(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class Feature:
             check: (config), raises `ConfigError` before a model is loaded.
             end: (config, folder of the finished run) -> key in the JSON of `evaluate` -> lines that it says, or None.
             rewrite: (folder, new files), completes the new `summary.json` by what the folder has.
-            report: (run, whether it is the first) -> what is known of the judge, as HTML; empty: nothing.
+            report: (run) -> what is known of the judge, as HTML; empty: nothing.
             useful: (run) -> metrics of which the judge is known to be useful.
             doubts: (run, metrics) -> sentences that speak against these scores.
         next: situation -> words of the command that is typed next.

@@ -87,17 +87,13 @@ PACKAGED = pack_folders("prompts")
 def pack_path(folder: Path, key: Key, language: str) -> Path:
     """Return where a pack is written: in the folder of the language where there is one."""
     name = find_language(language).name
-    return _places(folder, name)[-1] / f"{key[0]}_{key[1]}_{name}.json"
-
-
-def _places(folder: Path, name: str) -> list[Path]:
-    """Return the folders that may have packs of a language: itself, and one with the language's name."""
-    return [place for place in (folder, folder / name) if place is folder or place.is_dir()]
+    nested = folder / name
+    return (nested if nested.is_dir() else folder) / f"{key[0]}_{key[1]}_{name}.json"
 
 
 def pack_files(folder: Path, name: str) -> list[Path]:
     """Return all JSON files among which those of a language are, in order."""
-    return [path for place in _places(folder, name) for path in sorted(place.glob("*.json"))]
+    return [path for place in (folder, folder / name) for path in sorted(place.glob("*.json"))]
 
 
 def pack_file(folder: Path, key: Key, name: str) -> Path | None:
@@ -107,7 +103,7 @@ def pack_file(folder: Path, key: Key, name: str) -> Path | None:
         name: of the language, as `Language.name` has it.
     """
     starts = ("_".join(key), *LEGACY_NAMES.get(key, ()))
-    paths = (place / f"{start}_{name}.json" for place in _places(folder, name) for start in starts)
+    paths = (place / f"{start}_{name}.json" for place in (folder, folder / name) for start in starts)
     return next((path for path in paths if path.is_file()), None)
 
 

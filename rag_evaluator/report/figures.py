@@ -88,20 +88,11 @@ def figures_html(run: Run) -> str:
     return render(
         "figures.html",
         judged_by=judged_by(run),
-        known=list(map(Markup, _known(run))),
+        known=[Markup(part) for part_of in hooks("report") if (part := part_of(run))],
         groups=list(groups_of(run.tally)),
         spreads=list(spreads_of(run.tally)),
         no_charts=why_no_charts(),
     )
-
-
-def _known(run: Run) -> list[str]:
-    """Return what features know of the judge, as HTML."""
-    parts: list[str] = []
-    for part_of in hooks("report"):
-        if part := part_of(run, not parts):
-            parts.append(part)
-    return parts
 
 
 def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:

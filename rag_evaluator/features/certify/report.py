@@ -11,7 +11,7 @@ from rag_evaluator.results import LABELS, Run
 Json = Mapping[str, Any]  # Any in this module: JSON
 
 
-def report_part(run: Run, is_first: bool) -> str:
+def report_part(run: Run) -> str:
     """Return it as HTML; empty where nobody compared labels with the scores of the run."""
     sentence, lines = certified(run)
     template = environment("rag_evaluator.features.certify").get_template("standing.html")

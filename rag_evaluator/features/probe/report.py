@@ -8,11 +8,11 @@ from rag_evaluator.results import Run
 PROBE = "probe/probe.json"
 
 
-def report_part(run: Run, is_first: bool) -> str:
-    """Return it as HTML, which is open where nothing comes before it; empty where nobody tried."""
+def report_part(run: Run) -> str:
+    """Return it as HTML; empty where nobody tried."""
     lines = probed(run)
     template = environment("rag_evaluator.features.probe").get_template("noticed.html")
-    return template.render(lines=lines, is_first=is_first) if lines else ""
+    return template.render(lines=lines) if lines else ""
 
 
 def probed(run: Run) -> list[dict[str, str]]:

@@ -71,7 +71,7 @@ def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:
         if prompt.output_model.__name__ in COUNTED:
             yield key, ENGLISH, TracedPrompt(prompt, key[1], english_pack(prompt))
             for language in LANGUAGES:
-                path = pack_path(PACKAGED, key, language)
+                path = pack_path(PACKAGED[0], key, language)
                 if path.is_file():
                     yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt))
 

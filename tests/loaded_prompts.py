@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import FilterInput, FilterOutput, Key, PackSet, TracedPrompt
+from rag_evaluator.prompts import PACKAGED, FilterInput, FilterOutput, Key, PackSet, TracedPrompt
 from rag_evaluator.ragas_library import BasePrompt
+
+
+def shipped(pattern: str) -> list[Path]:
+    """Return packs that come with the program, by their names; in the order of names."""
+    return sorted((path for folder in PACKAGED for path in folder.glob(f"*/{pattern}")), key=lambda path: path.name)
 
 
 def prompts_owned(owners: Collection[str]) -> dict[Key, Any]:

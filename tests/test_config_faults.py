@@ -171,7 +171,7 @@ def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = "context_recall_prompt_pt-br.json"
-    shutil.copy(ROOT / "prompts" / "context_recall_prompt_portuguese.json", tmp_path / name)
+    shutil.copy(ROOT / "prompts" / "portuguese" / "context_recall_prompt_portuguese.json", tmp_path / name)
     load_prompts(["context_recall"], "pt-BR", tmp_path)
     assert f"{name} is not used" in caplog.text
 

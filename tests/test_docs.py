@@ -11,7 +11,6 @@ import yaml
 from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.dataset import ALIASES, READERS
-from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
 from rag_evaluator.results import LABELS
 from rag_evaluator.statistics.intervals import RerunNoise
 from rag_evaluator.tasks.evaluation import REPORTED_BY
@@ -100,14 +99,6 @@ def test_the_page_of_all_keys_is_that_of_the_program() -> None:
 def test_links_lead_to_files_that_exist(path: Path) -> None:
     targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [target for target in targets if target and not (path.parent / target).exists()] == []
-
-
-def test_the_docs_list_the_words_that_labels_may_be() -> None:
-    listed = {
-        language.lower(): (accept.split(", "), reject.split(", "))
-        for language, accept, reject in table(ROOT / "docs" / "labels.md", "language")
-    }
-    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in LABEL_TEXTS.items()}
 
 
 def test_make_test_docs_runs_every_file_with_tests_of_the_docs() -> None:

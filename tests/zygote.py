@@ -26,8 +26,7 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.features.duel.judging import AnswerComparison
-from rag_evaluator.features.testset.checker import CandidateMaker
+from rag_evaluator.config import all_features, load
 from rag_evaluator.judge import BatchHandler, Scheduler
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
@@ -60,8 +59,11 @@ Scorer.score = score  # type: ignore[method-assign]
 note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
 note(Sorter, "sort", lambda self: f"{self.question} sort")
 note(Generator, "generate", lambda self: f"{self.question} generate")
-note(AnswerComparison, "compare", lambda self, pair: f"{pair.key} duel")
-note(CandidateMaker, "make", lambda self, slot: f"{slot.index} testset")
+if "duel" in all_features():
+    note(load("rag_evaluator.features.duel.judging:AnswerComparison"), "compare", lambda self, pair: f"{pair.key} duel")
+if "testset" in all_features():
+    maker = load("rag_evaluator.features.testset.checker:CandidateMaker")
+    note(maker, "make", lambda self, slot: f"{slot.index} testset")
 
 
 def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:

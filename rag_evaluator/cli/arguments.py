@@ -25,15 +25,15 @@ HERE = "rag_evaluator.cli.arguments"
 CLI = "rag_evaluator.cli"
 COMMANDS: Mapping[str, Command] = {
     "evaluate": Command(f"{CLI}.evaluate:evaluate", f"{HERE}:add_evaluate_command", "main job", stoppable=True),
-    "report": Command(f"{CLI}.compare:report", f"{HERE}:add_report_command", "main job"),
-    "compare": Command(f"{CLI}.compare:compare", f"{HERE}:add_compare_command", "main job"),
-    "gate": Command(f"{CLI}.compare:gate", f"{HERE}:add_gate_command"),
+    "report": Command(f"{CLI}.compare:report", f"{HERE}:add_report_command", "main job", long=True),
+    "compare": Command(f"{CLI}.compare:compare", f"{HERE}:add_compare_command", "main job", long=True),
+    "gate": Command(f"{CLI}.compare:gate", f"{HERE}:add_gate_command", long=True),
     "sort": Command(f"{CLI}.evaluate:sort", f"{HERE}:add_sort_command", stoppable=True),
     "generate": Command(f"{CLI}.evaluate:generate", f"{HERE}:add_generate_command", stoppable=True),
-    "prompts": Command(f"{CLI}.prompts:prompts", f"{HERE}:add_prompt_commands"),
+    "prompts": Command(f"{CLI}.prompts:prompts", f"{HERE}:add_prompt_commands", continued=True),
     "submit": Command(f"{CLI}.cluster:submit", f"{HERE}:add_submit_command", "cluster"),
     "status": Command(f"{CLI}.cluster:status", f"{HERE}:add_status_command", "cluster"),
-    "merge": Command(f"{CLI}.cluster:merge", f"{HERE}:add_merge_command", "cluster"),
+    "merge": Command(f"{CLI}.cluster:merge", f"{HERE}:add_merge_command", "cluster", long=True),
 }
 """Name -> command of the core; features have their own."""
 WHAT = "Evaluate RAG outputs with ragas metrics and local Hugging Face models, offline."

@@ -6,19 +6,20 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
-from rag_evaluator.config import DEMO, Config, disable_network, load_config
+from rag_evaluator.config import DEMO, Config, disable_network, hooks, load_config
 from rag_evaluator.dataset import existing
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files import ACTIVITY, Stop, check_replaceable, gguf_of, loading_libraries, read_header
 from rag_evaluator.hub import refuse_no_folder
 from rag_evaluator.metrics import Metric, check_reported, chosen_metrics
 from rag_evaluator.resources import near
-from rag_evaluator.results import PART, Conclusion, Run, means, rows_of, standing_lines
+from rag_evaluator.results import PART, Conclusion, Run, means, rows_of
 from rag_evaluator.run import (
     ALONE,
     DEVICES,
@@ -139,11 +140,11 @@ def _print_run(
     folder = config.results_dir
     conclusion = _conclusion(run, typed_words(options, *ROWS, *replaced))
     verdicts = gate(folder) if config.require else ()
-    standing = None if config.certificate is None else _standing(config.certificate, folder)
+    ends = {key: lines for end in hooks("end") for key, lines in end(config, folder).items()}
     if options.json:
         about = {"name": config.name, "results": str(folder), "part": run.manifest.get(PART)}
         reported = {"requirements": [verdict.to_json() for verdict in verdicts], "conclusion": conclusion.to_json()}
-        print_json({**about, **reported, "certificate": standing, "metrics": run.summary})
+        print_json({**about, **reported, **ends, "metrics": run.summary})
         return
     journal = Journal(folder)
     asks_judge = any(metric.judge for metric in chosen.values())
@@ -151,7 +152,7 @@ def _print_run(
     print_end(config, asks_judge, *outcome(journal, began))
     if (page := folder / REPORT).is_file():
         say(f"report: {page}. Open it in a browser.")
-    for line in standing or ():
+    for line in chain.from_iterable(filter(None, ends.values())):
         say(line)
     for verdict in verdicts:
         if not verdict.passed:
@@ -172,14 +173,6 @@ def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     if is_shown:
         beside = replace(comparison, conclusion=replace(comparison.conclusion, next=""))  # that page is written here
         print_parts([f"against {baseline}:", *beside.sentences(), f"written: {page}. Open it in a browser."])
-
-
-def _standing(certificate: Path, results: Path) -> list[str]:
-    """What a certificate says of these scores; whatever has happened to the certificate meanwhile, they are there."""
-    try:
-        return list(standing_lines(certificate, results))
-    except ResultsError as error:
-        return [f"certificate: {error}"]
 
 
 def sort(options: argparse.Namespace, stop: Stop) -> int:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser_of_commands().parse_args(arguments[:cut])
         options.sbatch = arguments[cut + 1 :]
         prepare_command(options.verbose)
-        with watching(options.command):
+        with watching(commands[options.command]):
             return _run(options)
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)

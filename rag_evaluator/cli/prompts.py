@@ -11,16 +11,14 @@ from rag_evaluator.cli.options import BAD_INPUT, OK
 from rag_evaluator.config import DEMO, Config, default_config, disable_network, find_language, load_config, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import ACTIVITY, loading_libraries
-from rag_evaluator.metrics import METRICS, choose_owners, select_metrics
+from rag_evaluator.metrics import METRICS, OTHER_OWNERS, choose_owners, select_metrics
 from rag_evaluator.prompts import ENGLISH, languages_in
-from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts import Fault, PackSet
 
 PROMPTS_DIR = Path("prompts")
 logger = logging.getLogger(__name__)
-OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
 
 def prompts(options: argparse.Namespace) -> int:
@@ -28,7 +26,7 @@ def prompts(options: argparse.Namespace) -> int:
     path = getattr(options, "config", None)
     overrides = getattr(options, "set", [])
     config = load_config(path, overrides) if path else default_config(overrides, metrics=list(METRICS))
-    select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
+    select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHER_OWNERS], "--metrics")
     return ACTIONS[options.action](options, config)
 
 
@@ -55,11 +53,10 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     with loading_libraries():
-        from rag_evaluator.prompts import check_packs
+        from rag_evaluator.prompts import PACKAGED, check_packs
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
-    others = [packaged("prompts")]
-    checked = {name: check_packs(_packs(options, name, folder), others) for name in languages}
+    checked = {name: check_packs(_packs(options, name, folder), PACKAGED) for name in languages}
     faults = [(path, fault) for packs in checked.values() for path, wrong in packs.items() for fault in wrong]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})

@@ -10,11 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
+from rag_evaluator.config import Command
 from rag_evaluator.files import State, Watch, duration, figures_of, printable, write_to
 
-CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
-LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
-"""Commands that may take longer than some seconds and ask nothing."""
 SAFE = "Ctrl-C is safe; the same command continues"
 FIRST = 0.7  # seconds: a command that takes less shows no bar
 TICK = 0.25  # between two looks of a bar
@@ -22,12 +20,13 @@ _watches: list[Watch] = []
 
 
 @contextmanager
-def watching(command: str) -> Iterator[None]:
+def watching(command: Command) -> Iterator[None]:
     """Show the progress of a command while it lasts."""
-    if command not in LONG:
+    is_continued = command.stoppable or command.continued
+    if not is_continued and not command.long:
         yield
         return
-    watch = _watch(command)
+    watch = _watch(is_continued)
     _watches.append(watch)
     try:
         with watch:
@@ -48,10 +47,10 @@ def end_watching() -> None:
         watch.end()
 
 
-def _watch(command: str) -> Watch:
+def _watch(is_continued: bool) -> Watch:
     stream = sys.stderr
     if stream is not None and stream.isatty():
-        bar = TerminalBar(command in CONTINUED)
+        bar = TerminalBar(is_continued)
         return Watch(bar.show, bar.close, first=TICK, apart=TICK)
     return Watch(write_to(stream))
 

@@ -298,7 +298,7 @@ def _reason(a: KeptLabels, b: KeptLabels) -> str | None:
     if (a.low, a.high, a.better) != (b.low, b.high, b.better):
         return f"labels go from {a.low:g} to {a.high:g} in one run, from {b.low:g} to {b.high:g} in the other"
     if a.draw is not None and b.draw is not None and (a.like or a.draw) != (b.like or b.draw):
-        return "their rows were drawn separately: 'certify sheet --like' draws the rows of another run"
+        return "their rows were drawn separately: draw the rows of one run again for the other"
     if "unknown" in (a.chosen, b.chosen):
         return "how the labelled rows were chosen is not known"
     return None

@@ -211,7 +211,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
     Args:
         judge: who scored: `, according to this judge`, see `judge_words`.
         command: to type next where a rule failed.
-        doubts: what certificates say against the scores.
+        doubts: what is known against the scores.
     """
 
     def __init__(

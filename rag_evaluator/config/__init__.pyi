@@ -4,7 +4,11 @@ from .features import Feature as Feature
 from .features import Group as Group
 from .features import Task as Task
 from .features import all_features as all_features
+from .features import hooks as hooks
 from .features import load as load
+from .features import next_words as next_words
+from .features import pack_folders as pack_folders
+from .features import prompt_owners as prompt_owners
 from .languages import LANGUAGES as LANGUAGES
 from .languages import UNSPACED as UNSPACED
 from .languages import Language as Language

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from rag_evaluator.config.engine_choice import with_engine
-from rag_evaluator.config.features import all_features, load
+from rag_evaluator.config.features import all_features, load, next_words
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, explain, fault, read_yaml
 from rag_evaluator.config.paths import FullPath
@@ -57,7 +57,7 @@ class Config(Section):
         columns: your name of a column -> the name that is known, where yours is not.
         output_dir: the folder for the results of all runs.
         language: of the prompts: a name or code, such as spanish or es.
-        metrics: what is scored, by any names that `rag-evaluator list metrics` shows, and those of `custom_metrics`.
+        metrics: what is scored, by any of their names, and those of `custom_metrics`.
         metric_options: metric -> its options, see below.
         custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.
         retrieval: of the metrics `retrieval_*`.
@@ -74,7 +74,6 @@ class Config(Section):
         ci_level: level of the intervals; what is shown, equal or won does not depend on it.
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
         report: write `report.html` beside the scores.
-        certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
         offline: open no connection but to this machine; false lets hub ids be downloaded.
         chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
         repeats: how often each score of a sampling judge is made; the row has their mean.
@@ -105,7 +104,6 @@ class Config(Section):
     ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
     report: bool = True
-    certificate: FullPath | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     repeats: int = Field(default=1, ge=1, le=100)
@@ -120,16 +118,18 @@ class Config(Section):
         return self.output_dir / self.name
 
     def section(self, kind: type[AnySection]) -> AnySection:
-        """Return the section of a feature; its defaults where the configuration was made without features."""
-        return next((value for _, value in self if isinstance(value, kind)), None) or kind()
+        """Return the section or the keys of a feature; defaults where the configuration was made without features."""
+        return next((value for value in (self, *dict(self).values()) if isinstance(value, kind)), None) or kind()
 
 
 @cache
 def config_class() -> type[Config]:
-    """The configuration with the sections of all features."""
-    sections = {key: load(name) for feature in all_features().values() for key, name in feature.sections.items()}
+    """Return the configuration with the sections and keys of all features."""
+    features = all_features().values()
+    sections = {key: load(name) for feature in features for key, name in feature.sections.items()}
+    keys = (load(feature.keys) for feature in features if feature.keys)
     fields: dict[str, Any] = {key: (kind, kind()) for key, kind in sections.items()}  # Any: as pydantic takes them
-    return create_model("Config", __base__=Config, __doc__=Config.__doc__, **fields)
+    return create_model("Config", __base__=(*keys, Config), __doc__=Config.__doc__, **fields)
 
 
 def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
@@ -139,8 +139,9 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """
     path = Path(path)
     if not path.is_file():
-        make = command("init", "my_rows.csv")
-        raise ConfigError(f"{path}: no such configuration file. Make one for your rows: {make}")
+        words = next_words("no configuration")
+        make = f" Make one for your rows: {command(*words)}" if words else ""
+        raise ConfigError(f"{path}: no such configuration file.{make}")
     data, origin = read_yaml(path)
     origin = replace(origin, overrides=apply_overrides(data, overrides))
     return make_config(data, origin, path.resolve().parent)

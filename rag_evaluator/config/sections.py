@@ -200,7 +200,7 @@ class VerifierConfig(Section):
         kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
         base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
         batch_size: pairs of evidence and sentence computed together; auto: as suits the device.
-        threshold: from this probability on a sentence counts as supported; `certify` finds one by labels of sentences.
+        threshold: from this probability on a sentence counts as supported; labels of sentences can give one.
         evidence: `packed`: contexts in their order in as few pieces as the model can read; `each`: context by context,
             so that the one that supports a sentence is named.
         any_language: also take texts in a language that the model was not made for.

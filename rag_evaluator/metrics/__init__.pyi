@@ -3,6 +3,7 @@ from .checks import check_reported as check_reported
 from .chosen import chosen_metrics as chosen_metrics
 from .chosen import for_metrics as for_metrics
 from .chosen import option_names as option_names
+from .definitions import OTHER_OWNERS as OTHER_OWNERS
 from .definitions import own_metrics as own_metrics
 from .given_metrics import CustomMetric as CustomMetric
 from .given_metrics import NamedMetric as NamedMetric

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rag_evaluator.config import Config
-from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.config import Config, hooks
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.definitions import check_functions
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name
@@ -54,7 +54,7 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
+    """Raise `ConfigError` for thresholds and requirements that the metrics cannot have, and for keys of features."""
     for canonical, name in _names_in(config, "thresholds", metrics).items():
         limit = config.thresholds[name]
         scale = metrics[canonical].scale
@@ -70,10 +70,5 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
             rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
-    if config.certificate is not None:
-        from rag_evaluator.results import read_certificate  # imports numpy
-
-        try:
-            read_certificate(config.certificate)
-        except ResultsError as error:
-            raise ConfigError(f"{config.place('certificate')}: 'certificate': {error}") from None
+    for check in hooks("check"):
+        check(config)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from rag_evaluator.config import Config, Key, Names, Number, Section, dotted, explain
+from rag_evaluator.config import Config, Key, Names, Number, Section, dotted, explain, prompt_owners
 from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.own.function import check_arguments
@@ -121,7 +121,9 @@ class RagasObjectMetric(OwnMetric):
 SECTION = "custom_metrics"
 OPTIONAL = ":optional"  # after the name of a column, as ragas has it
 LONGEST = 60  # letters of a name: it is part of the names of files
-RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", "id", DROPPED})
+OTHER_OWNERS = ("sort", "generate", "retrieval", "custom", *prompt_owners())
+"""Tasks and families of metrics that have prompts."""
+RESERVED = frozenset({*OTHER_OWNERS, "id", DROPPED})
 """Names that packs and results use for other things; rows of runs are matched by their `id`."""
 ANSWER = ("reason", "label")  # of an example
 AnySection = TypeVar("AnySection", bound=Section)

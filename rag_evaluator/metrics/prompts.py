@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator.config import Config, Language, find_language, sentences_of
+from rag_evaluator.config import Config, Language, find_language, prompt_owners, sentences_of
 from rag_evaluator.embeddings import as_embeddings
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import writing
@@ -34,6 +34,7 @@ from rag_evaluator.prompts import (
     write_pack,
 )
 from rag_evaluator.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
+from rag_evaluator.resources import packaged
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
@@ -81,7 +82,9 @@ def export(folder: Path) -> list[Path]:
 
     Raises `ResultsError` when the folder cannot be written.
     """
-    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
+    elsewhere = prompt_owners() if folder.resolve() == packaged("orig_prompts") else ()  # in the folder of a feature
+    prompts = {key: prompt for key, prompt in all_prompts().items() if key[0] not in elsewhere}
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
     for path, pack in packs.items():
         write_pack(path, pack)
     return list(packs)
@@ -96,16 +99,16 @@ def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:
     Returns the files that were written, and those that were there and are kept. Raises `PromptError` if no packs of the
     language come with the program, `ResultsError` when the folder cannot be written.
     """
-    packs = sorted(PACKAGED.glob(f"*_{language}.json"))
+    packs = [path for place in PACKAGED for path in sorted((place / language).glob("*.json"))]
     if not packs:
         raise PromptError(f"language '{language}': no packs come with the program. Make them with 'prompts adapt'.")
     kept = [folder / path.name for path in packs if (folder / path.name).exists()]
-    written = [folder / path.name for path in packs if folder / path.name not in kept]
+    missing = {folder / path.name: path for path in packs if folder / path.name not in kept}
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for path in written:
-            shutil.copyfile(PACKAGED / path.name, path)
-    return written, kept
+        for path, packed in missing.items():
+            shutil.copyfile(packed, path)
+    return list(missing), kept
 
 
 RECALL = ("context_recall", "prompt")

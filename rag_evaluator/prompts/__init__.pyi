@@ -4,7 +4,6 @@ from .check import Fault as Fault
 from .check import check_packs as check_packs
 from .language_id import foreign as foreign
 from .language_id import identified as identified
-from .loading import PACKAGED as PACKAGED
 from .loading import PackPrompt as PackPrompt
 from .loading import PackSet as PackSet
 from .loading import Prompts as Prompts
@@ -45,11 +44,13 @@ from .own import VerifyOutput as VerifyOutput
 from .own import own_prompts as own_prompts
 from .own import prompt_models as prompt_models
 from .pack import ENGLISH as ENGLISH
+from .pack import PACKAGED as PACKAGED
 from .pack import SHELL as SHELL
 from .pack import CustomQuestion as CustomQuestion
 from .pack import Key as Key
 from .pack import as_shown as as_shown
 from .pack import languages_in as languages_in
 from .pack import option_texts as option_texts
+from .pack import pack_files as pack_files
 from .pack import pack_path as pack_path
 from .pack import write_pack as write_pack

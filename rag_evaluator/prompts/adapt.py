@@ -22,8 +22,8 @@ from rag_evaluator.prompts.check import (
     prose_of,
     replaced,
 )
-from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
+from rag_evaluator.prompts.loading import PackSet, TracedPrompt, english_pack
+from rag_evaluator.prompts.pack import ENGLISH, PACKAGED, Key, Pack, write_pack
 from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
 from rag_evaluator.ragas_library import BasePrompt
 
@@ -58,11 +58,11 @@ def ready_prompts(
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
     packs = PackSet(originals, config.language, config.prompts_dir)
-    if config.prompts.adapt and packs.find(PACKAGED)[1]:
+    if config.prompts.adapt and packs.find(*PACKAGED)[1]:
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
         )
-        done = adapt_packs(packs, judge, shared=(PACKAGED,))
+        done = adapt_packs(packs, judge, shared=PACKAGED)
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: %d doubtful texts", len(done.written), done.marked)
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():

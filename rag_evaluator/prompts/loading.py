@@ -19,12 +19,14 @@ from rag_evaluator.judge import PromptText
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
     ENGLISH,
+    PACKAGED,
     SHELL,
     CustomQuestion,
     Key,
     Pack,
     load_pack,
     pack_file,
+    pack_files,
     pack_path,
     prompt_names,
 )
@@ -73,7 +75,6 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
 LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
 MARK = "input: "  # comes before the input in every prompt of ragas
 LETTER = "é"  # shows whether the text keeps letters that are not ASCII
-PACKAGED = packaged("prompts")
 
 logger = logging.getLogger(__name__)
 
@@ -244,7 +245,7 @@ class PackSet:
             usual = {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in self.originals.items()}
             packs = self._of_packs(self.find()[0])
             return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
-        paths, missing = self.find(PACKAGED)
+        paths, missing = self.find(*PACKAGED)
         question = misspelt(self.language)
         if question and not self.originals:  # BLEU and ROUGE find the words of the languages that are known
             logger.warning("%s", question)
@@ -262,7 +263,7 @@ class PackSet:
         """Files of the folder that look like packs of the language and are none: a wrong name, or a code at its end."""
         names = {f"{start}_{self.spoken.name}" for start in prompt_names()}
         ends = tuple(f"_{end}" for end in (self.spoken.name, file_name(self.language), *self.spoken.codes))
-        paths = [path for path in sorted(self.folder.glob("*.json")) if path.stem.endswith(ends)]
+        paths = [path for path in pack_files(self.folder, self.spoken.name) if path.stem.endswith(ends)]
         return [path for path in paths if path.stem not in names]
 
     def _of_packs(self, paths: Mapping[Key, Path]) -> dict[Key, TracedPrompt]:

@@ -1,4 +1,4 @@
-"""The typed inputs and answers of the prompts that are not ragas'; their texts are the packs in `orig_prompts/`.
+"""The typed inputs and answers of the prompts that are not ragas'; their texts are packs in `orig_prompts/`.
 
 Class names, docstrings and descriptions of answers are part of a prompt: the judge is shown their JSON schema.
 """
@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
-from rag_evaluator.config import all_features, load
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
+from rag_evaluator.config import all_features, load, pack_folders
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_file, pack_path, read_pack
 from rag_evaluator.ragas_library import BasePrompt
-from rag_evaluator.resources import packaged
 
 READ = BeforeValidator(TypeAdapter(int).validate_python)
 """Reads `"1"` as 1, which LLMs write and the integers of ragas' models accept; a bare `Literal` does not."""
@@ -149,7 +148,7 @@ OWN_PROMPTS: Mapping[Key, ModelPair] = {
 @cache
 def prompt_models() -> Mapping[Key, ModelPair]:
     """`OWN_PROMPTS`, and those of the features."""
-    tables = [load(feature.prompts) for feature in all_features().values() if feature.prompts]
+    tables = [load(table) for feature in all_features().values() for table in feature.prompts.values()]
     return {**OWN_PROMPTS, **{key: models for table in tables for key, models in table.items()}}
 
 
@@ -174,7 +173,9 @@ class OwnPrompt(BasePrompt[BaseModel, BaseModel]):
 
 @cache
 def _english_pack(key: Key) -> Pack:
-    return read_pack(pack_path(packaged("orig_prompts"), key, ENGLISH))
+    folders = pack_folders("orig_prompts")
+    paths = (pack_file(folder, key, ENGLISH) for folder in folders)
+    return read_pack(next(filter(None, paths), pack_path(folders[0], key, ENGLISH)))
 
 
 def own_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:

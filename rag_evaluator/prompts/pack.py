@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from rag_evaluator.config import find_language
+from rag_evaluator.config import find_language, pack_folders
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import short_digest, write_json
-from rag_evaluator.resources import packaged
 from rag_evaluator.results import numbered
 
 if TYPE_CHECKING:
@@ -82,8 +81,19 @@ class Pack:
         return short_digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
 
 
+PACKAGED = pack_folders("prompts")
+
+
 def pack_path(folder: Path, key: Key, language: str) -> Path:
-    return folder / f"{key[0]}_{key[1]}_{find_language(language).name}.json"
+    """Return where a pack is written: in the folder of the language where there is one."""
+    name = find_language(language).name
+    nested = folder / name
+    return (nested if nested.is_dir() else folder) / f"{key[0]}_{key[1]}_{name}.json"
+
+
+def pack_files(folder: Path, name: str) -> list[Path]:
+    """Return all JSON files among which those of a language are, in order."""
+    return [path for place in (folder, folder / name) for path in sorted(place.glob("*.json"))]
 
 
 def pack_file(folder: Path, key: Key, name: str) -> Path | None:
@@ -92,13 +102,14 @@ def pack_file(folder: Path, key: Key, name: str) -> Path | None:
     Args:
         name: of the language, as `Language.name` has it.
     """
-    paths = [folder / f"{start}_{name}.json" for start in ("_".join(key), *LEGACY_NAMES.get(key, ()))]
+    starts = ("_".join(key), *LEGACY_NAMES.get(key, ()))
+    paths = (place / f"{start}_{name}.json" for place in (folder, folder / name) for start in starts)
     return next((path for path in paths if path.is_file()), None)
 
 
 def prompt_names() -> set[str]:
     """What the names of packs begin with: the prompts of the package, and what older versions of ragas called them."""
-    english = packaged("orig_prompts").glob(f"*_{ENGLISH}.json")
+    english = (path for folder in pack_folders("orig_prompts") for path in folder.glob(f"*_{ENGLISH}.json"))
     legacy = {name for names in LEGACY_NAMES.values() for name in names}
     return legacy | {path.stem.removesuffix(f"_{ENGLISH}") for path in english}
 
@@ -107,9 +118,9 @@ def languages_in(folder: Path) -> list[str]:
     """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted."""
     starts = sorted(prompt_names(), key=len, reverse=True)
     languages = set()
-    for path in folder.glob("*.json"):
+    for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
         start = next((start for start in starts if path.stem.startswith(f"{start}_")), None)
-        if start is not None:
+        if start is not None and path.parent in (folder, folder / path.stem.removeprefix(f"{start}_")):
             languages.add(path.stem.removeprefix(f"{start}_"))
     return sorted(languages - {ENGLISH})
 

@@ -3,7 +3,9 @@ from .document import MARK as MARK
 from .document import write_document as write_document
 from .facts import MetricLine as MetricLine
 from .facts import means_html as means_html
+from .facts import short_path as short_path
 from .facts import what_html as what_html
+from .facts import with_interval as with_interval
 from .figures import answer_html as answer_html
 from .figures import figures_html as figures_html
 from .figures import worst_html as worst_html
@@ -11,6 +13,7 @@ from .pages import SCRIPTS as SCRIPTS
 from .pages import STYLES as STYLES
 from .pages import clean as clean
 from .pages import environment as environment
+from .pages import number as number
 from .row import column_values as column_values
 from .row import pair_html as pair_html
 from .row import row_html as row_html

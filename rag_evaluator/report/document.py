@@ -10,6 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from rag_evaluator.config import next_words
 from rag_evaluator.files import ACTIVITY, file_digest, write_whole
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
@@ -18,15 +19,16 @@ from rag_evaluator.report.pages import environment, inline, json_in_page
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import TableRow, names_of, rows_of, table_values, texts_of, worst_places
-from rag_evaluator.resources import __version__
+from rag_evaluator.resources import NAME, __version__
 from rag_evaluator.results import Comparison, Run
 
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 CHUNK = 500  # rows that a process makes at a time
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
-COMMAND = "rag-evaluator view"  # shows what is too much for one file
-LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only. All rows: {COMMAND}"
+VIEW = next_words("many rows")  # a command that shows what is too much for one file
+ALL_ROWS = f" All rows: {NAME} {' '.join(map(str, VIEW))}" if VIEW else ""
+LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only.{ALL_ROWS}"
 PART_ROWS = 16  # rows packed together: one part is unpacked for a row that is opened
 Block = tuple[str, str, Markup]  # data in a page, `<script type="..." id="...">`, which no browser runs
 Numbers = Sequence[int | None]  # of a row in each run
@@ -58,7 +60,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
     """The values of the page. Any: see `run.html`."""
     first, *others = names_of(runs)
     rows = int(runs[0].manifest.get("rows") or 0)
-    left_out = f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}. All rows: {COMMAND}"
+    left_out = f"The figures are those of all {rows:,} rows. The table holds the first {ROWS:,}.{ALL_ROWS}"
     if comparison is None:
         before = [answer_html(runs[0]), means_html(runs[0])]
         after = [figures_html(runs[0]), what_html(runs[0])]

@@ -1,31 +1,24 @@
-"""What was run, what is known of the judge by certificate and probe, and the table of means."""
+"""What was run, and the table of means."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import json_text
 from rag_evaluator.report.pages import number, render, rows_link
 from rag_evaluator.results import (
-    CERTIFICATE,
-    LABELS,
     Run,
     by_stage,
     is_judged,
     judge_of,
     partial_rows,
     parts_of,
-    read_certificate,
     scales_of,
-    standing_of,
 )
 from rag_evaluator.statistics import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-PROBE = "probe/probe.json"
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 
 
@@ -66,7 +59,7 @@ def facts_of(run: Run) -> list[tuple[str, str, str]]:
     versions = [f"{name} {version}" for name, version in (run.manifest.get("versions") or {}).items()]
     first = [line for line in versions if line.split()[0] in ("rag-evaluator", "ragas")]
     shown = [
-        ("Dataset", _short(str(dataset)) if dataset else "rows given in Python", ""),
+        ("Dataset", short_path(str(dataset)) if dataset else "rows given in Python", ""),
         ("Rows", partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}", ""),
         ("Language", str(config.get("language") or "not known"), ""),
         ("Judge", *_judge(judge_of(run.manifest))),
@@ -87,7 +80,7 @@ def shown_config(value: Any) -> Any:
         return {name: shown_config(part) for name, part in value.items()}
     if isinstance(value, list):
         return [shown_config(part) for part in value]
-    return f"…/{_short(value)}" if isinstance(value, str) and _is_absolute(value) else value
+    return f"…/{short_path(value)}" if isinstance(value, str) and _is_absolute(value) else value
 
 
 def _judge(judge: Json | str | None) -> tuple[str, str]:
@@ -95,7 +88,7 @@ def _judge(judge: Json | str | None) -> tuple[str, str]:
     if not isinstance(judge, Mapping):
         return judge or "none: no metric asks one", ""
     shown = [f"{key} {judge[key]}" for key in ("engine", "dtype", "temperature", "seed") if judge.get(key) is not None]
-    return _short(str(judge.get("model") or "not known")), DOT.join(shown)
+    return short_path(str(judge.get("model") or "not known")), DOT.join(shown)
 
 
 def _other_models(run: Run) -> Iterator[tuple[str, str, str]]:
@@ -104,11 +97,11 @@ def _other_models(run: Run) -> Iterator[tuple[str, str, str]]:
         used = [parts for line in (run.manifest.get("signatures") or {}).values() if name in (parts := parts_of(line))]
         if used:
             model = str((run.config.get(name) or {}).get("model") or "not known")
-            yield name.capitalize(), _short(model), used[0].get("kind", "")
+            yield name.capitalize(), short_path(model), used[0].get("kind", "")
 
 
-def _short(path: str) -> str:
-    """A dataset or model without the folders of this machine; a name on a hub stays whole."""
+def short_path(path: str) -> str:
+    """Return a dataset or model without the folders of this machine; a name on a hub stays whole."""
     if PureWindowsPath(path).is_absolute():
         return PureWindowsPath(path).name
     return PurePosixPath(path).name if _is_absolute(path) or path.count("/") > 1 else path
@@ -126,71 +119,11 @@ def judged_by(run: Run) -> str:
     return " and ".join(kinds or ["judge"])
 
 
-def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
-    """When people's labels were compared, and what the certificate says of each of its metrics; empty: never.
-
-    A certificate that cannot be read is said to be so.
-    """
-    path = run.folder / CERTIFICATE
-    if not path.is_file():
-        return "", []
-    try:
-        certificate = read_certificate(path)
-        words = standing_of(certificate, run)
-        lines = [
-            _certified(metric, words[metric], certificate["metrics"][metric], run.summary.get(metric, {}))
-            for metric in words
-            if metric in certificate["metrics"]
-        ]
-    except (ResultsError, KeyError, TypeError, AttributeError):
-        return "The certificate cannot be read. Run certify again.", []
-    labels = ", ".join(map(_short, map(str, certificate["labels"])))
-    return f"Certificate of {certificate.get('date')}, labels: {labels}.", lines
-
-
-def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]:
-    mean = row.get(LABELS) or {}
-    agreed = part.get("binary") or part.get("graded") or {}
-    coefficients = (
-        f"{name.replace('_', ' ')} {_shown(value, 'value')}"
-        for name, value in agreed.items()
-        if isinstance(value, Mapping) and isinstance(value.get("value"), int | float)
-    )
-    return {
-        "metric": metric,
-        "standing": words,
-        "labels": str(part.get("compared", part.get("labels", ""))),
-        "label_mean": _shown(mean, "label_mean"),
-        "judge_mean": number(mean.get("judge_mean")),
-        "agreement": part.get("reason") or ", ".join(coefficients),
-    }
-
-
-def _shown(row: Json, key: str = "mean") -> str:
-    """A mean with its interval, where it has one: `0.81 [0.74, 0.86]`."""
+def with_interval(row: Json, key: str = "mean") -> str:
+    """Return a mean with its interval, where it has one: `0.81 [0.74, 0.86]`."""
     mean = row.get(key)
     low = row.get("ci_low")
     return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(row['ci_high'])}]"
-
-
-def probed(run: Run) -> list[dict[str, str]]:
-    """What a probe of this judge found, a line for each metric and change; empty where there is no probe."""
-    try:
-        probe_json = json.loads((run.folder / PROBE).read_bytes())
-        return [
-            {
-                "metric": metric,
-                "probe": probe,
-                "change": probe_json["probes"][probe]["change"],
-                "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
-                "shown": _shown(cell["share"]),
-                "word": str(cell["word"]),
-            }
-            for metric, cells in probe_json["metrics"].items()
-            for probe, cell in cells.items()
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
 
 
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
@@ -261,7 +194,7 @@ def _notes(row: Json) -> Iterator[str]:
         yield f"warning: {warning}"
     if rate := row.get("pass_rate"):
         sign = "≤" if row.get("better") == "lower" else "≥"
-        yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
+        yield f"passes {sign} {rate['threshold']:g}: {with_interval(rate)}"
     if outcomes := row.get("outcomes"):
         yield "outcomes: " + ", ".join(f"{name} {count:,}" for name, count in outcomes.items())
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
@@ -273,4 +206,4 @@ def _notes(row: Json) -> Iterator[str]:
         icc = number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if labels := row.get("labels"):
-        yield f"mean of people's labels: {_shown(labels, 'label_mean')}"
+        yield f"mean of people's labels: {with_interval(labels, 'label_mean')}"

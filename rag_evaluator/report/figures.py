@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from rag_evaluator.config import hooks
 from rag_evaluator.report.charts import (
     ChartPoint,
     chart,
@@ -17,7 +18,7 @@ from rag_evaluator.report.charts import (
     in_order,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, certified, judged_by, probed
+from rag_evaluator.report.facts import MetricLine, judged_by
 from rag_evaluator.report.pages import render, rows_link
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
@@ -87,8 +88,7 @@ def figures_html(run: Run) -> str:
     return render(
         "figures.html",
         judged_by=judged_by(run),
-        certificate=certified(run),
-        probes=probed(run),
+        known=[Markup(part) for part_of in hooks("report") if (part := part_of(run))],
         groups=list(groups_of(run.tally)),
         spreads=list(spreads_of(run.tally)),
         no_charts=why_no_charts(),

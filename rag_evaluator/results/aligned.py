@@ -327,7 +327,7 @@ def _of_pieces(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> Iterator
             yield (
                 f"{metric}: the verifier looked at {first:.1f} pieces of evidence a row in {a.name}, at {second:.1f} "
                 f"in {b.name}. The best piece counts, so more pieces support more by chance: compare runs with as many "
-                "contexts, or read the control of 'probe'."
+                "contexts."
             )
 
 

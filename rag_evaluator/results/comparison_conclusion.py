@@ -5,7 +5,6 @@ from functools import partial
 
 from rag_evaluator.files import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows
-from rag_evaluator.results.certificate import doubts_of, useful_metrics
 from rag_evaluator.results.changes import ChangedScore
 from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
 from rag_evaluator.results.conclusion import (
@@ -22,6 +21,7 @@ from rag_evaluator.results.conclusion import (
 from rag_evaluator.results.flags import MANY_FLAGGED, MUCH
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
+from rag_evaluator.results.trust import doubts_of, useful_metrics
 from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
 
 WITHIN: Mapping[Verdict, str] = {
@@ -71,7 +71,7 @@ def conclude_comparison(
         known = [run.manifest for run in (first.run, side.run) if run.manifest.get("signatures")]
         metrics = [line.metric for line in figures]
         differing = differing_conditions(known[0], known[1], metrics) if len(known) == 2 else {}
-        useful = useful_metrics(first.run) & useful_metrics(side.run)  # by certificates of both judges
+        useful = useful_metrics(first.run) & useful_metrics(side.run)  # both judges
         judged = partial(judged_by, known if differing else known[-1:], useful=useful)
         scores = " by the scores" * any(line.run == side.run.name for line in labels)
         matched = row_match(first, side).matched
@@ -95,10 +95,11 @@ DECISION_RULE = (
     "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none, by the "
     "scores and by people's labels. It names none where judge or other conditions differ, where more than "
     f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
-    f"{MANY_FLAGGED:.0%} of the rows or a certificate says worse than chance, and where the run has no score in more "
-    f"than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there its lead would "
-    "be gone. It names the rows whose scores fell, or rose, most. A row is called by its id, else by the number of its "
-    "line in scores.jsonl; where the two runs have it in different lines, by that of the run that is named."
+    f"{MANY_FLAGGED:.0%} of the rows or people's labels show that it is worse than chance, and where the run has no "
+    f"score in more than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there "
+    "its lead would be gone. It names the rows whose scores fell, or rose, most. A row is called by its id, else by "
+    "the number of its line in scores.jsonl; where the two runs have it in different lines, by that of the run that is "
+    "named."
 )
 
 

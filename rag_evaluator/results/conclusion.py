@@ -47,10 +47,10 @@ def next_command(*choices: Sequence[object]) -> str:
     """The first of these commands that is there, as it is typed: a feature may have been deleted.
 
     Args:
-        choices: the words of a command, its name first.
+        choices: the words of a command, its name first; none where a feature has them and is not there.
     """
     there = {name for feature in all_features().values() for name in feature.commands}
-    for name, *words in choices:
+    for name, *words in filter(None, choices):
         if name in there or name in CORE:
             return command(*str(name).split(), *words)
     return ""
@@ -109,7 +109,7 @@ def judged_by(manifests: Sequence[Mapping[str, Any]], metrics: Iterable[str], us
 
     Args:
         manifests: of the run; of two runs that were judged differently both. Any: JSON.
-        useful: metrics of which a certificate says that the judge is useful: nothing is said of them.
+        useful: metrics of which the judge is known to be useful: nothing is said of them.
     """
     names = list(dict.fromkeys(metrics))
     judged = [name for name in names if name not in useful and any(is_judged(each, name) for each in manifests)]

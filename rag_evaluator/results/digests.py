@@ -9,7 +9,6 @@ from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.results.manifest import parts_of
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-THRESHOLDS = "verifier"  # the part of a certificate that holds thresholds
 SENTENCES = "sentences"  # what a threshold is of; earlier versions also had some of `rows`
 PARTS = ("verifier", "kind", "base", "evidence", "judge", "prompts")
 """Parts of a signature on which a probability depends."""

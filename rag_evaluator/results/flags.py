@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from rag_evaluator.results.overview import Figures, counted
 
 UNASKED = "unasked"
-FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
+FLAGGED = "flagged"  # in a summary: rows with a flag
 COPIED = "copied"
 FOREIGN = "foreign"
 REPEATED = "repeated"

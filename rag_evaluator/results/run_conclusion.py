@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.config import DEMO
-from rag_evaluator.results.certificate import do_not_rely, useful_metrics
+from rag_evaluator.config import DEMO, next_words
 from rag_evaluator.results.conclusion import (
     Conclusion,
     figure,
@@ -31,12 +30,13 @@ from rag_evaluator.results.meanings import FAULTS, OF_SENTENCES
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally
+from rag_evaluator.results.trust import do_not_rely, useful_metrics
 from rag_evaluator.results.worst import RANK_RULE, listed_rows
 from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
 
 Flags = NDArray[np.bool_]  # one a row
 NAMED = 5  # worst rows in a sentence
-SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes
+SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of copies of them
 MANY = 10  # scores: fewer may be equal by chance
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 LOWEST_RULE = (
@@ -77,7 +77,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
 
     Args:
         name_of: what a row is called, by its place.
-        useful: metrics of which a certificate says that the judge is useful.
+        useful: metrics of which the judge is known to be useful.
     """
     manifest = rows.manifest
     summary = rows.summary
@@ -109,13 +109,13 @@ def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object
     asks = any(is_judged(run.manifest, metric, ["judge"]) for metric in run.metrics)
     if asks and judge_model(judged_config(run.manifest)) == DEMO:
         if Path(run.config.get("dataset") or "").name in SAMPLES:
-            return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
+            return next_command(next_words("sample"), ("report", folder))
         return next_command(("evaluate", *words, "--set", "judge.model=MODEL", "--set", "name=NAME"))
     if useful or not any(is_judged(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", folder))
     if run.manifest.get(PART):
         return next_command(("evaluate", *words))  # all rows
-    return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
+    return next_command(next_words("judge not known", folder), ("report", folder))
 
 
 def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:

@@ -4,10 +4,10 @@ import csv
 from collections.abc import Iterable
 from pathlib import Path
 
+from rag_evaluator.config import hooks
 from rag_evaluator.dataset import harmless
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import file_digest, json_line, json_text, scratch, sync_file, sync_folder
-from rag_evaluator.results.certificate import keep_labels
 from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES, SEALED, WRITTEN, as_written, refuse_foreign
 from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of, scored_row
 from rag_evaluator.results.summary import Summary
@@ -27,7 +27,8 @@ def write_table(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
             _write(heading, rows, written)
-            keep_labels(folder, written)
+            for rewrite in hooks("rewrite"):
+                rewrite(folder, written)
             for name in FILES:
                 sync_file(written / name)
             for name in FILES:

@@ -9,14 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import DEMO, Config
+from rag_evaluator.config import DEMO, Config, find_language
 from rag_evaluator.dataset import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import file_digest, gguf_of, short_digest
 from rag_evaluator.hub import fingerprint
 from rag_evaluator.metrics import Metric
-from rag_evaluator.resources import __version__, command, packaged
+from rag_evaluator.prompts import PACKAGED, pack_files
+from rag_evaluator.resources import __version__, command
 from rag_evaluator.results import PART, PROMPT_TEXTS, Run
 from rag_evaluator.run import Journal, is_complete, note_finished, note_rewritten, read_finished
 
@@ -141,11 +142,12 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
     if config.dataset is None or not config.dataset.exists() or not all(map(_is_model, folders)):
         return None
     template = Path(config.judge.chat_template)
-    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
+    language = find_language(config.language).name
+    packs = [path for folder in (config.prompts_dir, *PACKAGED) for path in pack_files(folder, language)]
     files = [*packs, template] if template.is_file() else packs
     try:
         parts = {
-            "config": config.model_dump(mode="json", exclude={"certificate"}),
+            "config": config.model_dump(mode="json", include={*Config.model_fields}),
             "versions": versions(),
             "models": [fingerprint(folder) for folder in folders],
             "files": [file_digest(file) for file in files],

@@ -198,7 +198,7 @@ def test_the_judge_is_asked_in_the_language_of_the_data(language: str) -> None:
     sort(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
     generate(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
     name = {"español": "spanish", "ja": "japanese"}.get(language, language)
-    packs = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "prompts").glob(f"*_{name}.json")]
+    packs = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "prompts" / name).glob("*.json")]
     instructions = {pack["instruction"] for pack in packs}
     assert judge.prompts
     for prompt in judge.prompts:

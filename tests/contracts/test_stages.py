@@ -1,6 +1,6 @@
 """What every stage keeps to: each task runs once with a tiny model, then its stage is made from its journal.
 
-A new task has a row in `COMMANDS`: the command that runs it in the project of these tests.
+A new task has a row in `ROWS_OF_TASKS`: the command that runs it in the project of these tests.
 """
 
 import json
@@ -15,9 +15,8 @@ from folders import run_command
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import Journal, journals_in
 from rag_evaluator.tasks import all_tasks, stage_of
-from tests.features.testset.testset_world import write_documents
 
-COMMANDS = {  # task -> command, folder of its results
+ROWS_OF_TASKS = {  # task -> command, folder of its results
     "evaluate": ("evaluate config.yaml", "results/run"),
     "sort": ("sort config.yaml --set name=sorted", "results/sorted"),
     "generate": ("generate config.yaml --set generate.replace=true --set name=answered", "results/answered"),
@@ -26,13 +25,14 @@ COMMANDS = {  # task -> command, folder of its results
     "testset": ("testset make config.yaml --set name=made", "results/made"),
     "testset_check": ("testset check rows.jsonl --config config.yaml --set name=checked", "results/checked"),
 }
+COMMANDS = {task: row for task, row in ROWS_OF_TASKS.items() if task in all_tasks()}  # a feature may be deleted
 CONFIG = """\
 dataset: rows.jsonl
 metrics: [context_relevance, exact_match]
 chunk_size: 2
 judge: {{model: {model}, dtype: float32, max_new_tokens: 32, batch_size: 8}}
-testset: {{documents: [documents], size: 2, candidates: 3, neighbours: 2}}
 """
+OF_TESTSET = "testset: {documents: [documents], size: 2, candidates: 3, neighbours: 2}\n"
 ROWS = [
     {
         "user_input": f"In which year was bridge {number} built, and by whom?",
@@ -50,8 +50,13 @@ def project(tmp_path_factory: pytest.TempPathFactory, model_folder: Callable[...
     """A folder in which every task was run once."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    (folder / "config.yaml").write_text(CONFIG.format(model=model_folder("llama-bytelevel")), encoding="utf-8")
-    write_documents(folder / "documents", "english")
+    text = CONFIG.format(model=model_folder("llama-bytelevel"))
+    if "testset" in COMMANDS:
+        from tests.features.testset.testset_world import write_documents
+
+        write_documents(folder / "documents", "english")
+        text += OF_TESTSET
+    (folder / "config.yaml").write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("rag_evaluator.report.document.figures_html", lambda run: "")  # as in the tests

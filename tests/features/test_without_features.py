@@ -1,12 +1,13 @@
 """Features can be deleted: the core works without any, and everything else works without each."""
 
 import multiprocessing
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config import all_features
+from rag_evaluator.config import all_features, load
 from rag_evaluator.config.features import FOLDER
 
 pytestmark = pytest.mark.features
@@ -37,6 +38,7 @@ for line in lines:
     if code := main(line.split()):
         sys.exit(f"{line}: exit code {code}")
 """
+ENDS = (".py", ".pyi", ".html", ".js", ".jinja", ".jsonl")
 NEEDED_BY = {"certify": "rag_evaluator.features.app."}  # its pages of labels: the one import between features
 CORE = (
     "config.yaml --limit 2",
@@ -47,6 +49,48 @@ CORE = (
     "compare results/demo results/other",
     "status results/demo",
 )
+
+
+USUAL = frozenset("app chains check init list review setup view".split())
+"""Words of features that code has for other things, too: of these only commands and paths are looked for."""
+NAMED_BY = {
+    "__init__.pyi": all_features(),  # all public names, see `rag_evaluator/__init__.py`
+    "ragas/__init__.py": ["testset"],  # names of modules of ragas
+    "ragas/names.py": ["testset"],
+    "dataset/records.py": ["testset"],  # a class of ragas
+}
+"""File of the core -> the features that it may name."""
+
+
+def words_of(name: str) -> dict[str, str]:
+    """Word of a feature -> the pattern that finds it: its folder, commands, tasks, and keys of the configuration."""
+    feature = all_features()[name]
+    keys = load(feature.keys).model_fields if feature.keys else ()
+    words = {name, *feature.commands, *feature.tasks, *feature.sections, *keys}
+    return {
+        word: rf"(?:rag-evaluator |command\(\W*|next_command\(\W*|features[./]){word}\b"
+        if word in USUAL
+        else rf"\b{word}\b"
+        for word in words
+    }
+
+
+@pytest.mark.parametrize("name", all_features())
+def test_the_core_has_no_word_of_a_feature(name: str) -> None:
+    core = ROOT / "rag_evaluator"
+    files = [
+        *(path for end in ENDS for path in core.rglob(f"*{end}") if not path.is_relative_to(FOLDER)),
+        ROOT / "config.yaml",
+        ROOT / "launcher.sh",
+    ]
+    named = {
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in files
+        if name not in NAMED_BY.get(str(path.relative_to(core)) if path.is_relative_to(core) else "", ())
+        for word, pattern in words_of(name).items()
+        if re.search(pattern, path.read_text(encoding="utf-8"))
+    }
+    assert named == set()
 
 
 def copy_without(folder: Path, *gone: str) -> Path:

@@ -202,7 +202,7 @@ def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_lang
     config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "question": "¿Es cortés?"}}, "language": "es"}
     RAGEvaluator(config, judge).evaluate(rows[:1])
     assert judge.prompts[0].startswith(
-        json.loads((ROOT / "prompts" / "custom_prompt_spanish.json").read_text("utf-8"))["instruction"]
+        json.loads((ROOT / "prompts" / "spanish" / "custom_prompt_spanish.json").read_text("utf-8"))["instruction"]
     )
     assert asked(judge.prompts[0])["question"] == "¿Es cortés?"
 

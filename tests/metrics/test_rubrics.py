@@ -27,13 +27,14 @@ from rag_evaluator.metrics.own.of_ragas import RowRubrics
 from rag_evaluator.metrics.prompts import RubricsPrompt
 from rag_evaluator.prompts import TracedPrompt
 from rag_evaluator.statistics import Scale
-from tests.loaded_prompts import load_prompts
+from tests.loaded_prompts import load_prompts, shipped
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")
 OWN = {"score0_description": "Falsch \\1 {x}.", "score2_description": "Halb richtig", "score7_description": "Richtig."}
 KEYS = [f"score{number}_description" for number in (1, 2, 3, 4, 5)]
-PACKS = sorted(path for name in NAMES for path in ROOT.glob(f"*prompts/{name}_scoring_prompt_*.json"))
+PACKS = [path for name in NAMES for path in shipped(f"{name}_scoring_prompt_*.json")]
+PACKS += [ROOT / "orig_prompts" / f"{name}_scoring_prompt_english.json" for name in NAMES]
 
 
 def evaluator(name: str, judge: ScriptedJudge | None = None, **config: Any) -> RAGEvaluator:

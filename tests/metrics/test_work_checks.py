@@ -153,7 +153,7 @@ def test_a_row_about_the_example_of_the_prompt_is_no_copy() -> None:
 
 @pytest.mark.parametrize("language", ["japanese", "korean", "hindi", "arabic"])
 def test_copies_are_found_in_other_scripts(language: str) -> None:
-    pack = json.loads(Path(f"prompts/faithfulness_statement_generator_prompt_{language}.json").read_text())
+    pack = json.loads(Path(f"prompts/{language}/faithfulness_statement_generator_prompt_{language}.json").read_text())
     statements = pack["examples"][0]["output"]["statements"]
     [score] = evaluate("faithfulness", faithfulness(statements), language=language).scores["faithfulness"]
     assert score.reason == COPIED

@@ -10,14 +10,13 @@ import pytest
 from folders import error_of, output_of, run_command
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import LANGUAGES, find_language, sentences
+from rag_evaluator.config import LANGUAGES, all_features, find_language, sentences
+from rag_evaluator.config.features import FOLDER
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import Fault, PackSet, check_packs, english_pack, foreign, languages_in, pack_path
-from rag_evaluator.resources import packaged
-from tests.loaded_prompts import Asked, load_prompts
+from rag_evaluator.prompts import PACKAGED, Fault, PackSet, check_packs, english_pack, foreign, languages_in, pack_path
+from tests.loaded_prompts import Asked, load_prompts, shipped
 
 Capture = pytest.CaptureFixture[str]
-SHIPPED = Path(__file__).parents[2] / "prompts"
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
 NLI = "faithfulness_nli_statement_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
@@ -34,13 +33,13 @@ ORIGINALS = all_prompts()
 
 def check_language(folder: Path, language: str) -> dict[Path, list[Fault]]:
     """Every pack of a language, checked."""
-    return check_packs(PackSet(ORIGINALS, language, folder))
+    return check_packs(PackSet(ORIGINALS, language, folder), PACKAGED)
 
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Callable[[str, Change], list[Fault]]:
     """`broken(file, change)`: the faults of the Spanish packs after a change to one of them."""
-    for path in SHIPPED.glob("*_spanish.json"):
+    for path in shipped("*_spanish.json"):
         shutil.copy(path, tmp_path)
 
     def faults(name: str, change: Change) -> list[Fault]:
@@ -76,20 +75,28 @@ def in_instruction(old: str, new: str) -> Change:
 
 @pytest.mark.parametrize("language", TEN)
 def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str) -> None:
-    found = check_language(SHIPPED, language)
-    assert set(found) == {pack_path(SHIPPED, key, language) for key in ORIGINALS}
+    found = check_language(PACKAGED[0], language)
+    assert {path.stem for path in found} == {f"{owner}_{name}_{language}" for owner, name in ORIGINALS}
     assert {path.name: [str(fault) for fault in wrong] for path, wrong in found.items() if wrong} == {}
 
 
-def test_the_shipped_folder_holds_packs_of_the_ten_languages_and_nothing_else() -> None:
-    assert languages_in(SHIPPED) == TEN
-    expected = {pack_path(SHIPPED, key, language) for key in ORIGINALS for language in TEN}
-    assert set(SHIPPED.glob("*.*")) - {SHIPPED / ".adapting"} == expected
+def test_the_shipped_folders_hold_packs_of_the_ten_languages_and_nothing_else() -> None:
+    assert languages_in(PACKAGED[0]) == TEN
+    expected = {f"{language}/{owner}_{name}_{language}.json" for owner, name in ORIGINALS for language in TEN}
+    files = [path for folder in PACKAGED for path in folder.rglob("*.json")]
+    assert sorted(f"{path.parent.name}/{path.name}" for path in files) == sorted(expected)
+
+
+def test_a_pack_of_a_feature_lies_in_its_folder() -> None:
+    for name, feature in all_features().items():
+        paths = [path for owner in feature.prompts for path in shipped(f"{owner}_*.json")]
+        assert all(path.is_relative_to(FOLDER / name) for path in paths)
+        assert bool(paths) == bool(feature.prompts)
 
 
 def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> None:
-    shutil.copy(SHIPPED / NLI, tmp_path / "faithfulness_nli_statement_prompt_old_norse.json")
-    shutil.copy(SHIPPED / NLI, tmp_path / "answer_correctness_correctness_classifier_prompt_middle_high_german.json")
+    shutil.copy(shipped(NLI)[0], tmp_path / "faithfulness_nli_statement_prompt_old_norse.json")
+    shutil.copy(shipped(NLI)[0], tmp_path / "answer_correctness_correctness_classifier_prompt_middle_high_german.json")
     (tmp_path / "notes_spanish.json").write_text("{}", "utf-8")
     assert languages_in(tmp_path) == ["middle_high_german", "old_norse"]
 
@@ -170,7 +177,8 @@ def test_a_broken_pack_is_caught(broken: Any, name: Any, change: Change, kind: s
 def test_packs_of_one_language_under_the_name_of_another_are_caught(one: str, other: str, tmp_path: Path) -> None:
     chosen = dict(list(ORIGINALS.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1])
     for key in chosen:
-        pack = json.loads(pack_path(SHIPPED, key, other).read_text("utf-8"))
+        [path] = shipped(pack_path(Path(), key, other).name)
+        pack = json.loads(path.read_text("utf-8"))
         pack_path(tmp_path, key, one).write_text(json.dumps({**pack, "language": one}), "utf-8")
     for path, faults in check_packs(PackSet(chosen, one, tmp_path)).items():
         assert "language" in {fault.kind for fault in faults}, path
@@ -183,13 +191,13 @@ def test_the_command_counts_good_packs_shows_every_fault_and_fails(
     broken(NLI, at("language", value="english"))
     assert main(["prompts", "check", str(tmp_path)]) == 2
     shown = capsys.readouterr().out
-    assert shown.startswith("spanish: 48 of 49 packs are complete")
+    assert shown.startswith(f"spanish: {len(ORIGINALS) - 1} of {len(ORIGINALS)} packs are complete")
     assert f"{tmp_path / NLI}: language: language: is 'english', the file's name says 'spanish'\n" in shown
     assert f"{tmp_path / NLI}: stale: original_hash: made from another English source (0; " in shown
 
 
 def test_the_command_passes_on_the_chosen_metrics_and_language(tmp_path: Path, capsys: Capture) -> None:
-    for path in [*SHIPPED.glob("context_recall*_hindi.json"), *SHIPPED.glob("sort*_hindi.json")]:
+    for path in [*shipped("context_recall*_hindi.json"), *shipped("sort*_hindi.json")]:
         shutil.copy(path, tmp_path)
         shutil.copy(path, tmp_path / path.name.replace("hindi", "nepali"))  # of which the package has none
     assert main(["prompts", "check", str(tmp_path)]) == 2
@@ -294,7 +302,7 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
 ) -> None:
     folder = tmp_path / "mine"
     run_command("prompts", "export", folder, "--language", "es")
-    packs = sorted(packaged("prompts").glob("*_spanish.json"))
+    packs = shipped("*_spanish.json")
     assert [path.read_bytes() for path in sorted(folder.iterdir())] == [path.read_bytes() for path in packs]
     changed = folder / "answer_accuracy_judge1_prompt_spanish.json"
     for path in folder.iterdir():
@@ -312,8 +320,8 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
 def test_a_file_that_looks_like_a_pack_and_is_none_is_named(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shutil.copy(packaged("prompts") / "answer_accuracy_judge1_prompt_spanish.json", tmp_path / f"{name}.json")
-    shutil.copy(packaged("prompts") / "answer_accuracy_judge2_prompt_spanish.json", tmp_path)
+    shutil.copy(shipped("answer_accuracy_judge1_prompt_spanish.json")[0], tmp_path / f"{name}.json")
+    shutil.copy(shipped("answer_accuracy_judge2_prompt_spanish.json")[0], tmp_path)
     load_prompts(["answer_accuracy"], "spanish", tmp_path)
     assert caplog.text.count("is not used") == 1
     assert f"{name}.json is not used: no prompt has this name" in caplog.text

@@ -9,10 +9,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
+from rag_evaluator.config import pack_folders, prompt_owners
 from rag_evaluator.metrics import all_prompts, export
-from rag_evaluator.prompts import Key, PackPrompt, PackSet, english_pack, prompt_models
+from rag_evaluator.prompts import PACKAGED, Key, PackPrompt, PackSet, english_pack, languages_in, prompt_models
 from rag_evaluator.resources import packaged
-from tests.loaded_prompts import load_prompts, prompts_owned
+from tests.loaded_prompts import load_prompts, prompts_owned, shipped
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
@@ -64,7 +65,8 @@ def packs(tmp_path: Path) -> Path:
 
 def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path: Path) -> None:
     exported = {path.name: path.read_bytes() for path in export(tmp_path)}
-    committed = {path.name: path.read_bytes() for path in (ROOT / "orig_prompts").glob("*_english.json")}
+    folders = pack_folders("orig_prompts")
+    committed = {path.name: path.read_bytes() for folder in folders for path in folder.glob("*_english.json")}
     assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
     assert committed == exported
     assert len(exported) == len(KEYS)
@@ -128,8 +130,8 @@ def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_pa
 def test_packs_that_prompts_dir_does_not_have_come_from_the_package(packs: Path) -> None:
     (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
     prompts = load_prompts(["faithfulness"], "es", packs)
-    shipped = load_prompts(["faithfulness"], "es", ROOT / "prompts")["faithfulness", "nli_statement_prompt"]
-    assert prompts["faithfulness", "nli_statement_prompt"].source == shipped.source
+    packed = json.loads(shipped("faithfulness_nli_statement_prompt_spanish.json")[0].read_text("utf-8"))
+    assert prompts["faithfulness", "nli_statement_prompt"].pack.instruction == packed["instruction"]
     own = json.loads((packs / "faithfulness_statement_generator_prompt_spanish.json").read_text("utf-8"))
     assert prompts["faithfulness", "statement_generator_prompt"].pack.instruction == own["instruction"]
 
@@ -146,8 +148,28 @@ def test_a_folder_of_packs_that_is_not_there_is_reported_unless_it_is_the_defaul
 def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_package(tmp_path: Path) -> None:
     key = ("faithfulness", "nli_statement_prompt")
     older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
-    shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
-    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find(ROOT / "prompts")[0][key] == older
+    shutil.copy(shipped("faithfulness_nli_statement_prompt_spanish.json")[0], older)
+    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find(*PACKAGED)[0][key] == older
+
+
+def test_packs_of_a_language_may_lie_in_a_folder_of_its_name_where_new_ones_go_then(tmp_path: Path) -> None:
+    packs = PackSet(prompts_owned(["faithfulness"]), "es", tmp_path)
+    [pack] = shipped("faithfulness_nli_statement_prompt_spanish.json")
+    (tmp_path / "spanish").mkdir()
+    copied = Path(shutil.copy(pack, tmp_path / "spanish"))
+    existing, missing = packs.find()
+    assert list(existing.values()) == [copied]
+    assert [path.parent for path in missing.values()] == [copied.parent]
+    assert languages_in(tmp_path) == ["spanish"]
+    flat = Path(shutil.copy(pack, tmp_path))
+    assert list(packs.find()[0].values()) == [flat]
+
+
+def test_english_prompts_of_a_feature_stay_in_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("rag_evaluator.metrics.prompts.packaged", lambda name: tmp_path)
+    exported = {path.name for path in export(tmp_path)}
+    expected = {f"{owner}_{name}_english.json" for owner, name in KEYS if owner not in prompt_owners()}
+    assert exported == expected
 
 
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:

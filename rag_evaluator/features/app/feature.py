@@ -8,4 +8,5 @@ FEATURE = Feature(
         "view": Command(f"{COMMANDS}:view", f"{COMMANDS}:add_view_command"),
         "review": Command(f"{COMMANDS}:review", f"{COMMANDS}:add_review_commands"),
     },
+    next={"many rows": ("view",)},
 )

@@ -3,4 +3,6 @@
 from rag_evaluator.config import Command, Feature
 
 COMMANDS = "rag_evaluator.features.bundle.command"
-FEATURE = Feature(commands={"bundle": Command(f"{COMMANDS}:bundle", f"{COMMANDS}:add_bundle_command", "cluster")})
+FEATURE = Feature(
+    commands={"bundle": Command(f"{COMMANDS}:bundle", f"{COMMANDS}:add_bundle_command", "cluster", continued=True)}
+)

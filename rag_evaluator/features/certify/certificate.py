@@ -22,17 +22,14 @@ from rag_evaluator.features.certify.sheet import (
     write_book,
     write_draw,
 )
+from rag_evaluator.features.certify.standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
 from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files import ACTIVITY, check_replaceable, write_json, write_whole
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.results import (
-    CERTIFICATE,
     FLAGGED,
-    FORMAT,
-    MARK,
     PROGRAM,
-    THRESHOLDS,
     Conclusion,
     Run,
     flagged_share,
@@ -42,8 +39,6 @@ from rag_evaluator.results import (
     many_flagged,
     match,
     parts_of,
-    sealed,
-    with_labels,
     write_labels,
 )
 from rag_evaluator.run import note_rewritten

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.features.certify.feature import SHEET
+from rag_evaluator.features.certify.standing import THRESHOLDS
 from rag_evaluator.features.certify.verdict import (
     CHANCE,
     GOOD,
@@ -14,7 +15,7 @@ from rag_evaluator.features.certify.verdict import (
     SAME_LABELS,
     SAME_SCORES,
 )
-from rag_evaluator.results import THRESHOLDS, Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
+from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
 
 Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least

@@ -6,5 +6,5 @@ COMMANDS = "rag_evaluator.features.duel.command"
 FEATURE = Feature(
     commands={"duel": Command(f"{COMMANDS}:duel", f"{COMMANDS}:add_duel_command", stoppable=True)},
     tasks={"duel": Task("rag_evaluator.features.duel.stage:of_journal", is_submitted=False)},
-    prompts="rag_evaluator.features.duel.judging:PROMPTS",
+    prompts={"duel": "rag_evaluator.features.duel.judging:PROMPTS"},
 )

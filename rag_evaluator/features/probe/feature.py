@@ -9,6 +9,7 @@ FEATURE = Feature(
     commands={"probe": Command(f"{COMMANDS}:probe", f"{COMMANDS}:add_probe_command", stoppable=True)},
     tasks={"probe": Task("rag_evaluator.features.probe.stage:of_journal")},
     sections={"probe": "rag_evaluator.features.probe.feature:ProbeConfig"},
+    hooks={"report": "rag_evaluator.features.probe.report:report_part"},
 )
 
 

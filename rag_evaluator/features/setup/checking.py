@@ -90,13 +90,13 @@ def _look_at_prompts(evaluator: RAGEvaluator, report: CheckReport) -> None:
     config = evaluator.config
     metrics = evaluator.metrics
     packs = PackSet(prompts_asked(metrics), config.language, config.prompts_dir)
-    present, missing = packs.find(PACKAGED)
+    present, missing = packs.find(*PACKAGED)
     if config.prompts.adapt and missing:
         text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"
         report.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
         return
     evaluator.set_prompts()
-    own = sum(path.parent == packs.folder for path in present.values())
+    own = sum(path.is_relative_to(packs.folder) for path in present.values())
     source = f"{own} of them from {packs.folder}" if own else "from the package"
     text = f"{len(evaluator.prompts)} in {packs.spoken.name}, {source}"
     report.add("prompts", "ok", text, {"prompts": len(evaluator.prompts)})

@@ -13,5 +13,5 @@ FEATURE = Feature(
         "testset_check": Task("rag_evaluator.features.testset.check:of_journal", is_submitted=False),
     },
     sections={"testset": "rag_evaluator.features.testset.section:TestsetConfig"},
-    prompts="rag_evaluator.features.testset.checker:PROMPTS",
+    prompts={"testset": "rag_evaluator.features.testset.checker:PROMPTS"},
 )

@@ -42,7 +42,7 @@ class EmbeddedRows {
 
   async fragment(row) {
     if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row + 1} here.`);
-    if (row >= this.about.detailed) throw new Error(`This file holds what the judge said of the first ${count(this.about.detailed)} rows. The others: rag-evaluator view`);
+    if (row >= this.about.detailed) throw new Error(`This file holds what the judge said of the first ${count(this.about.detailed)} rows.`);
     const together = this.about.part;
     return (await this.unpack(`part-${Math.floor(row / together)}`))[row % together];
   }

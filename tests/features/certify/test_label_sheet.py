@@ -14,6 +14,7 @@ from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import read_records
 from rag_evaluator.features.certify import choices_of, label_of
 from rag_evaluator.features.certify.sheet import ASKED_BY, NUMBERS, TEXTS, draw_path
+from tests.test_docs import table
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
 
@@ -163,3 +164,11 @@ def test_cells_are_read_as_numbers(cell: Any, number: float) -> None:
 def test_other_cells_are_no_labels(cell: Any) -> None:
     with pytest.raises(ValueError, match=r".*"):
         label_of(cell)
+
+
+def test_the_docs_list_the_words_that_labels_may_be() -> None:
+    listed = {
+        language.lower(): (accept.split(", "), reject.split(", "))
+        for language, accept, reject in table(Path(__file__).parents[3] / "docs" / "judging-the-judge.md", "language")
+    }
+    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in TEXTS.items()}

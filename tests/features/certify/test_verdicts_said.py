@@ -8,9 +8,10 @@ import pytest
 from folders import output_of, run_command
 from labelled_runs import exact_rows, exact_run, graded_run
 
-from rag_evaluator import ResultsError, certify, compare, gate
-from rag_evaluator.report.facts import certified
-from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines, with_labels
+from rag_evaluator import ResultsError, certify, compare, gate, write_report
+from rag_evaluator.features.certify.report import certified
+from rag_evaluator.features.certify.standing import CERTIFICATE, read_certificate, standing_lines, with_labels
+from rag_evaluator.results import Run
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = {  # exact_match is 1 for the first 20 rows
@@ -43,24 +44,17 @@ def test_the_same_word_is_used_everywhere(tmp_path: Path, capsys: Capture, word:
     assert (doubt in compare(folder, exact_run(tmp_path / "other")).caveats) == (word == "worse than chance")
 
 
-@pytest.mark.parametrize("is_older", [False, True])
-def test_a_verdict_that_was_edited_is_not_used(is_older: bool, tmp_path: Path) -> None:
+def test_a_verdict_that_was_edited_is_not_used(tmp_path: Path) -> None:
     folder = run_with(tmp_path / "run", PEOPLE["not shown"])
     certify(folder, label={"exact_match": "human"})
     path = folder / CERTIFICATE
-    certificate = json.loads(path.read_bytes())
-    if is_older:  # of an earlier version, which wrote no digest
-        del certificate["digest"]
-    path.write_text(json.dumps(certificate), encoding="utf-8")
     assert "not shown on these rows" in standing_lines(path, folder)[1]
-    if not is_older:
-        certificate["metrics"]["exact_match"]["verdict"]["word"] = "useful"
-        path.write_text(json.dumps(certificate), encoding="utf-8")
-        [line] = certified(Run(folder))[1]
-        assert line["standing"].startswith(
-            "the certificate does not apply: its file was changed after certify wrote it"
-        )
-        assert "labels" not in with_labels(Run(folder), certificate)["exact_match"]
+    certificate = json.loads(path.read_bytes())
+    certificate["metrics"]["exact_match"]["verdict"]["word"] = "useful"
+    path.write_text(json.dumps(certificate), encoding="utf-8")
+    [line] = certified(Run(folder))[1]
+    assert line["standing"].startswith("the certificate does not apply: its file was changed after certify wrote it")
+    assert "labels" not in with_labels(Run(folder), certificate)["exact_match"]
 
 
 @pytest.mark.parametrize("word", ["useful", "worse than chance"])
@@ -117,3 +111,13 @@ def test_a_certificate_of_another_version_is_not_used(tmp_path: Path) -> None:
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "certificate": 1}), encoding="utf-8")
     with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
         read_certificate(path)
+
+
+@pytest.mark.charts
+def test_the_report_says_that_a_certificate_cannot_be_read(tmp_path: Path) -> None:
+    folder = exact_run(tmp_path / "run")
+    (folder / CERTIFICATE).write_text("damaged")
+    page = write_report(folder, force=True).read_text(encoding="utf-8")
+    assert "<p>The certificate cannot be read. Run certify again.</p>" in page
+    assert "Nobody has checked" not in page
+    assert str(tmp_path) not in page

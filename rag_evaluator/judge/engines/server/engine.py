@@ -60,7 +60,7 @@ TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
 MOST = 100  # tokens of a short answer
 QUESTION = "Which colour has the sky on a clear day? Answer with one word."
 CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
-PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
+TRIAL = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
 WORD_SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}}
 VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
 VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
@@ -257,7 +257,7 @@ class ServerJudge(WithoutTokens):
         for switch in SWITCHES[self.config.thinking]:
             self.switch = switch
             try:
-                return await self._ask(QUESTION, PROBE, MOST)
+                return await self._ask(QUESTION, TRIAL, MOST)
             except JudgementError as error:
                 refusals.append(error)
         raise refusals[0]
@@ -274,7 +274,7 @@ class ServerJudge(WithoutTokens):
         """
 
         async def read(text: str) -> int | None:
-            return (await self._ask(text, PROBE, 1 - self.thought)).read  # nothing else is read of it
+            return (await self._ask(text, TRIAL, 1 - self.thought)).read  # nothing else is read of it
 
         async def told(text: str) -> int:
             if (tokens := await read(text)) is None:

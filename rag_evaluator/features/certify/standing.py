@@ -3,19 +3,27 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from rag_evaluator.errors import ResultsError
-from rag_evaluator.files import json_text, short_digest, write_json
+from rag_evaluator.config import Config
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.features.certify.feature import CertificateKey
+from rag_evaluator.files import json_text, short_digest
 from rag_evaluator.resources import command
-from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
-from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share, many_flagged
-from rag_evaluator.results.rows import LABELS
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results import (
+    FLAGGED,
+    LABELS,
+    MUCH,
+    Run,
+    ScoredRows,
+    differing_conditions,
+    flagged_share,
+    has_unnamed_model,
+)
 
 CERTIFICATE = "certificate.json"
+THRESHOLDS = "verifier"  # the part that holds thresholds
 FORMAT = 2
 DIGEST = "digest"
 # begin what is said of a useful judge, and of a harmful one
@@ -44,8 +52,8 @@ def sealed(certificate: Certificate) -> dict[str, Any]:
 
 
 def was_changed(certificate: Certificate) -> bool:
-    """Whether somebody has edited it; of one from an earlier version, which has no digest, nobody knows."""
-    return DIGEST in certificate and sealed(certificate) != certificate
+    """Return whether somebody has edited it."""
+    return sealed(certificate) != certificate
 
 
 def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:
@@ -82,6 +90,24 @@ def standing_lines(path: Path, folder: Path) -> list[str]:
     return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
 
 
+def check_certificate(config: Config) -> None:
+    """Raise `ConfigError` if the certificate of the configuration cannot be read."""
+    if (path := config.section(CertificateKey).certificate) is not None:
+        try:
+            read_certificate(path)
+        except ResultsError as error:
+            raise ConfigError(f"{config.place('certificate')}: 'certificate': {error}") from None
+
+
+def said_of_run(config: Config, folder: Path) -> dict[str, list[str] | None]:
+    """Return what that certificate says of a finished run; what happened to it meanwhile costs no score."""
+    path = config.section(CertificateKey).certificate
+    try:
+        return {"certificate": None if path is None else standing_lines(path, folder)}
+    except ResultsError as error:
+        return {"certificate": [f"certificate: {error}"]}
+
+
 def useful_metrics(run: ScoredRows) -> set[str]:
     """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration."""
     return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
@@ -91,12 +117,6 @@ def do_not_rely(run: ScoredRows, metrics: Collection[str]) -> list[str]:
     """A sentence for each of these metrics for which such a certificate says worse than chance."""
     worse = {name: words for name, words in _held(run) if name in metrics and words.startswith(WORSE)}
     return [f"Do not rely on {metric}: a certificate says {words}." for metric, words in worse.items()]
-
-
-def doubts_of(run: ScoredRows, metrics: Collection[str]) -> list[str]:
-    """Return what speaks against these scores: `do_not_rely`, and a judge whose work is doubtful in many rows."""
-    summary = {metric: run.summary[metric] for metric in metrics if metric in run.summary}
-    return [*do_not_rely(run, metrics), *many_flagged(summary)]
 
 
 def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
@@ -155,54 +175,3 @@ def standing(certificate: Certificate, metric: str, signature: str, data: str, f
 def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequence[str]) -> str:
     parts = [f"{part} {was} instead of {now}" for name in names for part, (was, now) in differing[name].items()]
     return ", ".join(parts[:3])
-
-
-FOLDER = "labels"
-NAME = "labels.json"
-
-
-@dataclass(frozen=True)
-class KeptLabels:
-    """The labels of one metric; every list has an item for each row of the run.
-
-    Attributes:
-        low, high: the range of labels.
-        chosen: how rows came to have labels: `drawn`, `random`, `all` or `unknown`.
-        draw: name of the draw, and of that whose rows it repeats; None where there is none.
-        labels, scores: in the same unit; None: none.
-        better: which labels are the better ones.
-        annotators: how many people gave them.
-        probabilities, strata, drawn: of the draw; None where there is none.
-    """
-
-    low: float
-    high: float
-    chosen: str
-    draw: str | None
-    like: str | None
-    labels: Sequence[float | None]
-    scores: Sequence[float | None]
-    probabilities: Sequence[float] | None
-    strata: Sequence[int] | None
-    drawn: Sequence[bool] | None
-    better: Literal["higher", "lower"] = "higher"
-    annotators: int = 1
-
-
-def write_labels(folder: Path, data: str, metrics: Mapping[str, KeptLabels]) -> None:
-    """Keep the labels of a run; `data` is the digest of its rows. Raises `ResultsError`."""
-    kept = {"data": data, "metrics": {metric: asdict(labels) for metric, labels in metrics.items()}}
-    write_json(folder / FOLDER / NAME, kept)
-
-
-def kept_labels(run: ScoredRows) -> dict[str, KeptLabels]:
-    """The labels of each metric; none where nobody has given labels, or its rows are others since."""
-    if not isinstance(run, Run) or not (path := run.folder / FOLDER / NAME).is_file():
-        return {}
-    try:
-        kept = json.loads(path.read_bytes())
-        metrics = {metric: KeptLabels(**labels) for metric, labels in kept["metrics"].items()}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        certify = command("certify", run.folder, "--labels", "FILE")
-        raise ResultsError(f"{path}: cannot be read: {error}. '{certify}' writes it again.") from error
-    return metrics if kept.get("data") == run.data else {}

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from folders import error_of, output_of, run_command
 
-from rag_evaluator.results import FORMAT, with_labels
-from rag_evaluator.results.certificate import standing
+from rag_evaluator.features.certify.standing import FORMAT, sealed, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}
@@ -18,7 +17,7 @@ FIGURES = {"label_mean": 0.5, "ci_low": 0.4, "ci_high": 0.6}
 
 def certificate(**changes: Any) -> dict[str, Any]:
     metrics = {"faithfulness": {"signature": LINE, "label_mean": FIGURES, "verdict": VERDICT}}
-    return {"certificate": FORMAT, "data": "d1", "metrics": metrics, **changes}
+    return sealed({"certificate": FORMAT, "data": "d1", "metrics": metrics, **changes})
 
 
 CASES = {

@@ -16,7 +16,7 @@ import uvicorn
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.app.command import end_by_signals
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
 LIBRARIES = (
     "import sys; from rag_evaluator.features.app.app import make_app; print([n for n in %r if n in sys.modules])"

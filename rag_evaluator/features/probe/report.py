@@ -1,0 +1,35 @@
+"""The part of the report that says what the judge noticed."""
+
+import json
+
+from rag_evaluator.report import environment, with_interval
+from rag_evaluator.results import Run
+
+PROBE = "probe/probe.json"
+
+
+def report_part(run: Run) -> str:
+    """Return it as HTML; empty where nobody tried."""
+    lines = probed(run)
+    template = environment("rag_evaluator.features.probe").get_template("noticed.html")
+    return template.render(lines=lines) if lines else ""
+
+
+def probed(run: Run) -> list[dict[str, str]]:
+    """Return what a probe of this judge found, a line for each metric and change; empty where there is no probe."""
+    try:
+        probe_json = json.loads((run.folder / PROBE).read_bytes())
+        return [
+            {
+                "metric": metric,
+                "probe": probe,
+                "change": probe_json["probes"][probe]["change"],
+                "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
+                "shown": with_interval(cell["share"]),
+                "word": str(cell["word"]),
+            }
+            for metric, cells in probe_json["metrics"].items()
+            for probe, cell in cells.items()
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []

@@ -12,7 +12,7 @@ from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.config.sections import OWN_KEYS
 from rag_evaluator.dataset import ALIASES, READERS
-from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
+from rag_evaluator.features.certify import choices_of, label_of
 from rag_evaluator.judge.engines.protocol import ENGINES
 from rag_evaluator.results import LABELS
 from rag_evaluator.statistics.intervals import RerunNoise
@@ -111,7 +111,11 @@ def test_the_docs_list_the_words_that_labels_may_be() -> None:
         language.lower(): (accept.split(", "), reject.split(", "))
         for language, accept, reject in table(ROOT / "docs" / "judging-the-judge.md", "language")
     }
-    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in LABEL_TEXTS.items()}
+    assert len(listed) == 11
+    for language, (accept, reject) in listed.items():
+        assert choices_of(language, 0.0, 1.0) == [accept[0], reject[0]]
+        assert {*map(label_of, accept)} == {1.0}
+        assert {*map(label_of, reject)} == {0.0}
 
 
 def test_make_test_docs_runs_every_file_with_tests_of_the_docs() -> None:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import langchain_huggingface  # noqa: F401  # what a run imports late
@@ -27,8 +28,6 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.features.duel.judging import AnswerComparison
-from rag_evaluator.features.testset.checker import CandidateMaker
 from rag_evaluator.judge.engines.event_loop import MODELS
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
@@ -60,8 +59,11 @@ Scorer.score = score  # type: ignore[method-assign]
 note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
 note(Sorter, "sort", lambda self: f"{self.question} sort")
 note(Generator, "generate", lambda self: f"{self.question} generate")
-note(AnswerComparison, "compare", lambda self, pair: f"{pair.key} duel")
-note(CandidateMaker, "make", lambda self, slot: f"{slot.index} testset")
+for feature, method, line in (
+    ("duel.judging:AnswerComparison", "compare", lambda self, pair: f"{pair.key} duel"),
+    ("testset.checker:CandidateMaker", "make", lambda self, slot: f"{slot.index} testset"),
+):
+    note(resolve_name(f"rag_evaluator.features.{feature}"), method, line)
 
 
 def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:

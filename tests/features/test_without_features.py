@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator.config import all_features
-from rag_evaluator.config.features import FOLDER
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]
@@ -81,7 +80,7 @@ def test_the_core_works_without_any_feature(tmp_path: Path) -> None:
     assert (folder / "results" / "demo" / "report.html").is_file()
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob("*/feature.py")))
+@pytest.mark.parametrize("name", sorted(all_features()))
 def test_everything_else_works_without_one_feature(tmp_path: Path, name: str) -> None:
     folder = copy_without(tmp_path, name)
     told = help_of(folder, NEEDED_BY.get(name, ""), CORE[0])

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import error_of
 
 from rag_evaluator import METRICS, ConfigError, ModelError, RAGEvaluator
 from rag_evaluator.config import RetrievalConfig, load_config
-from rag_evaluator.features.bundle.contents import models_of
 from rag_evaluator.metrics.row import KNOWN, UNKNOWN
 from tests.verifiers.tiny_verifiers import make_reranker
 
@@ -123,15 +123,17 @@ def test_a_reranker_that_is_not_named_or_not_there_is_an_error_before_loading(tm
         RAGEvaluator(config(tmp_path / "none", tmp_path)).check(ROWS)
 
 
-def test_the_folder_of_a_reranker_counts_from_the_configuration_and_goes_into_bundles(tmp_path: Path) -> None:
-    (tmp_path / "reranker").mkdir()
+def test_the_folder_of_a_reranker_counts_from_the_configuration_and_goes_into_bundles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "config.yaml"
     section = "retrieval: {match: reranker, reranker: {model: ./reranker}}"
     path.write_text(f"metrics: [retrieval_mrr]\ndataset: rows.jsonl\n{section}\n", "utf-8")
     config = load_config(path)
     assert config.retrieval.reranker.model == str(tmp_path / "reranker")
-    assert models_of(config) == [str(tmp_path / "reranker")]
-    assert models_of(load_config(path, ["retrieval.match=judge"])) == []
+    error = error_of(capsys, "bundle", "--config", path, "--out", tmp_path / "bundle")
+    assert str(tmp_path / "reranker") in error
+    assert "no such folder" in error
 
 
 @pytest.mark.models

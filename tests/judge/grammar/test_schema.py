@@ -9,8 +9,6 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
-from rag_evaluator.features.duel.judging import DuelOutput
-from rag_evaluator.features.testset.checker import AgreeOutput, KnownOutput, MadeOutput
 from rag_evaluator.judge import RULES, tighten
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, SCALES
 from rag_evaluator.metrics import all_prompts
@@ -56,6 +54,10 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
     assert {model for model, _ in SCALES} <= names | nested
 
 
+AgreeOutput, DuelOutput, KnownOutput, MadeOutput = (
+    next(answer for _, answer in prompt_models().values() if answer.__name__ == f"{name}Output")
+    for name in ("Agree", "Duel", "Known", "Made")
+)
 VERDICTS = [FilterOutput, SupportOutput, ChunkOutput, MatchOutput, AnswerableOutput, RefusedOutput, AgreeOutput]
 OWN: dict[type[BaseModel], tuple[str, list[int]]] = {
     **dict.fromkeys(VERDICTS, ("verdict", [0, 1])),

@@ -188,12 +188,6 @@ def test_a_row_s_verdict_does_not_depend_on_its_own_label_or_on_those_of_its_clu
     assert found["agreement"]["mean"] == pytest.approx(40 / 42)
 
 
-def test_a_given_threshold_is_used_as_it_is(of: Certify) -> None:
-    given = of(SCORES, LABELS, threshold=0.4)
-    assert (given["threshold"], given["cross_fitted"]) == (0.4, False)
-    assert given["agreement"]["mean"] == pytest.approx(np.mean((SCORES >= 0.4) == LABELS))
-
-
 def test_of_scores_that_are_all_equal_no_threshold_is_chosen_and_nothing_agrees(of: Certify) -> None:
     found = of([0.0] * 30, [1] * 26 + [0] * 4, threshold=None)
     assert (found["threshold"], found["confusion"], found["cross_fitted"]) == (None, None, False)

@@ -17,8 +17,6 @@ PUBLISHED = [
     [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
 ]
-# the same paper, part B: two observers, ten units, without missing values; alpha = 0.095
-BINARY = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
 MORE = 20  # rows that one annotator alone has labelled, so that there are enough labels: they do not count in alpha
 
 
@@ -47,11 +45,6 @@ def test_the_published_example_has_the_published_alpha(tmp_path: Path) -> None:
     }  # unit 12 has one rating
     squares = [[value**2 for value in row] for row in PUBLISHED]
     assert alpha_of(tmp_path / "b", squares, high=25) == result  # only the order of grades counts
-
-
-def test_the_alpha_of_two_values_is_the_nominal_one(tmp_path: Path) -> None:
-    """4 of 10 units differ; of the 20 ratings 14 are 0 and 6 are 1: 1 - 19 * 4 / (14 * 6)."""
-    assert alpha_of(tmp_path / "run", BINARY)["alpha"] == pytest.approx(1 - 19 * 4 / 84)
 
 
 @pytest.mark.parametrize(

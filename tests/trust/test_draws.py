@@ -53,13 +53,6 @@ def test_rows_are_drawn_once_and_as_often_as_their_probability_says(strata: int)
     assert np.abs(errors).max() < 4.5
 
 
-def test_the_same_seed_draws_the_same_rows_in_the_same_order() -> None:
-    first, again, other = (draw_stratified(SCORES, 40, seed) for seed in (1, 1, 2))
-    assert first.rows.tolist() == again.rows.tolist()
-    assert first.rows.tolist() != other.rows.tolist()
-    assert first.rows.tolist() != sorted(first.rows.tolist())
-
-
 def test_rows_without_a_score_are_a_stratum_with_two_rows_at_least() -> None:
     scores = np.where(np.arange(300) < 5, np.nan, SCORES)
     for strata in (1, 4):

@@ -167,7 +167,7 @@ def test_names_of_columns_are_mapped_where_they_are_not_read_as_they_are(
     names: list[str], expected: dict[str, str], tmp_path: Path
 ) -> None:
     row = {name: f"Where was the painter of the {number}th mural born?" for number, name in enumerate(names)}
-    proposed(write(tmp_path / "rows.jsonl", [row]), language="english", metrics=["exact_match"])
+    proposed(write(tmp_path / "rows.csv", [row]), language="english", metrics=["exact_match"])
     assert load_config(tmp_path / "config.yaml").columns == expected
 
 

@@ -1,14 +1,18 @@
 """Finished runs whose scores are known, made without a model; and sheets of labels, filled in and read."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import openpyxl
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator, ScriptedJudge, certify, metric
+from rag_evaluator.features.certify import DrawRecord
 from rag_evaluator.judge import PromptText
+from rag_evaluator.results import Run
 
 ROWS = 40
 Rows = list[dict[str, Any]]
@@ -90,3 +94,56 @@ def fill(path: Path, labels: Sequence[Any]) -> Path:
 def shown(path: Path, sheet: int = 0) -> list[list[Any]]:
     """The cells of a sheet."""
     return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[sheet].iter_rows()]
+
+
+def scored_run(
+    folder: Path,
+    scores: Sequence[float | None],
+    labels: Sequence[float | None],
+    clusters: Sequence[Any] = (),
+    scale: tuple[float, float] = (0.0, 1.0),
+    better: Literal["higher", "lower"] = "higher",
+    **config: Any,
+) -> Path:
+    """A run of a metric `m` with these scores; the column `human` has the labels."""
+    rows = [
+        {"id": f"r{place}", "user_input": f"Question {place}?", "human": label, "document": document}
+        for place, (label, document) in enumerate(zip(labels, clusters or range(len(labels)), strict=True))
+    ]
+    known = {row["user_input"]: score for row, score in zip(rows, scores, strict=True)}
+
+    @metric(name="m", range=scale, better=better, kind="continuous")
+    def given(user_input: str) -> float | None:
+        return known[user_input]
+
+    settings = {"metrics": [given], "cluster": "document" if clusters else None, **config}
+    RAGEvaluator(settings).evaluate(rows, folder=folder)
+    return folder
+
+
+def certified(folder: Path, scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> dict[str, Any]:
+    """What a certificate has of such a run; `options`: of `scored_run`, and `threshold` and `grades` of the labels."""
+    threshold = options.pop("threshold", None)
+    grades = [f"m={options['scale'][0]}..{options['scale'][1]}"] if "scale" in options else []
+    run = scored_run(folder, list(map(float, scores)), list(map(float, labels)), **options)
+    limit = {} if threshold is None else {"m": threshold}
+    made = certify(run, label={"m": "human"}, threshold=limit, scale=grades, out=folder / "c.json").certificate
+    part: dict[str, Any] = made["metrics"]["m"]
+    return part
+
+
+def keep_draw(run: Path, rows: Sequence[int], probabilities: Sequence[float], metric_name: str = "m") -> str:
+    """Keep a draw of rows as `certify sheet` does, with probabilities of all rows; its name."""
+    record = DrawRecord(
+        Run(run).data,
+        [metric_name],
+        "stratified",
+        len(rows),
+        0,
+        list(rows),
+        list(probabilities),
+        [0] * len(probabilities),
+    )
+    (run / "labels").mkdir(exist_ok=True)
+    (run / "labels" / f"{record.name}.json").write_text(json.dumps(asdict(record)), encoding="utf-8")
+    return record.name

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import langchain_huggingface  # noqa: F401  # what a run imports late
@@ -26,7 +27,7 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.config import all_features, load
+from rag_evaluator.config import all_features
 from rag_evaluator.judge import BatchHandler, Scheduler
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks.references import Generator
@@ -59,11 +60,12 @@ Scorer.score = score  # type: ignore[method-assign]
 note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
 note(Sorter, "sort", lambda self: f"{self.question} sort")
 note(Generator, "generate", lambda self: f"{self.question} generate")
-if "duel" in all_features():
-    note(load("rag_evaluator.features.duel.judging:AnswerComparison"), "compare", lambda self, pair: f"{pair.key} duel")
-if "testset" in all_features():
-    maker = load("rag_evaluator.features.testset.checker:CandidateMaker")
-    note(maker, "make", lambda self, slot: f"{slot.index} testset")
+for feature, name, method, line in (
+    ("duel", "judging:AnswerComparison", "compare", lambda self, pair: f"{pair.key} duel"),
+    ("testset", "checker:CandidateMaker", "make", lambda self, slot: f"{slot.index} testset"),
+):
+    if feature in all_features():
+        note(resolve_name(f"rag_evaluator.features.{feature}.{name}"), method, line)
 
 
 def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import rag_evaluator
 from rag_evaluator import JudgementError, RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge, load_dataset
-from rag_evaluator.comparison.gate_verdicts import Verdict
 from rag_evaluator.results import REASONS, Score
 
 NAN = math.nan
@@ -36,12 +35,12 @@ def questions(values: list[float]) -> list[tuple[str, float]]:
     return [(f"Q{place}", value) for place, value in enumerate(values)]
 
 
-def verdict(*arguments: Any, **options: Any) -> Verdict:
+def verdict(*arguments: Any, **options: Any) -> Any:
     [found] = rag_evaluator.gate(*arguments, **options)
     return found
 
 
-def ends(found: Verdict) -> list[float | None]:
+def ends(found: Any) -> list[float | None]:
     """The worse end and the mean in a verdict."""
     return [found.measured.estimate.ci_low, found.measured.estimate.mean]
 

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, label_sheet
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.judge import PromptText
 
 ROWS = 24  # certify needs 20 labels
@@ -127,8 +126,7 @@ def _write_review(run: Path) -> None:
     flag = {"kind": "flag", "field": "too_easy", "before": False, "after": True, "at": "2026-01-01T00:00:00Z"}
     where = {"run": "demo", "row": first["row"], "sample": first["sample"], "by": "anna"}
     correction = {**flag, "kind": "correct", "field": "reference", "before": "Town 0.", "after": "In town 0."}
-    for number, review in enumerate([flag, correction]):
-        ReviewStore(run).add(ReviewRecord(**{**where, "id": str(number)}, **review))
+    _write_lines(run / "reviews.jsonl", [{**where, "id": "1", **flag}, {**where, "id": "2", **correction}])
 
 
 def restore(source: Path, target: Path) -> None:

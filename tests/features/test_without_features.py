@@ -125,7 +125,7 @@ def test_the_core_works_without_any_feature(tmp_path: Path) -> None:
     assert (folder / "results" / "demo" / "report.html").is_file()
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob("*/feature.py")))
+@pytest.mark.parametrize("name", sorted(all_features()))
 def test_everything_else_works_without_one_feature(tmp_path: Path, name: str) -> None:
     folder = copy_without(tmp_path, name)
     told = help_of(folder, NEEDED_BY.get(name, ""), CORE[0])

@@ -2,11 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rag_evaluator import ConfigError
-from rag_evaluator.comparison.gate_verdicts import Measured, Verdict, check_rules
+from rag_evaluator.comparison.gate_verdicts import Measured, check_rules
 from rag_evaluator.statistics import Rule, Scale, difference_interval, mean_interval, parse_limit, parse_rule
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -15,13 +16,13 @@ LOWER = Scale(better="lower")
 COSINE = Scale(-1, 1, "continuous")
 
 
-def verdict(text: str, values: list[float], scale: Scale = JUDGED) -> Verdict:
+def verdict(text: str, values: list[float], scale: Scale = JUDGED) -> Any:
     measured = {"m": Measured(scale, mean_interval(values, scale), 1.0)}
     (checked,) = check_rules([parse_rule(text)], measured)
     return checked
 
 
-def not_worse(differences: list[float], margin: float, scale: Scale = JUDGED) -> Verdict:
+def not_worse(differences: list[float], margin: float, scale: Scale = JUDGED) -> Any:
     differing = {"m": Measured(scale, difference_interval(differences, scale), 1.0)}
     (checked,) = check_rules([Rule("m", "not worse", margin)], {}, differing)
     return checked

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from app_client import client, kept, sent
 from folders import output_of
-from made import review
 
 from rag_evaluator import (
     ConfigError,
@@ -18,7 +18,6 @@ from rag_evaluator import (
     apply_reviews,
     load_dataset,
 )
-from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 
 ROWS = [
     {"id": 1, "question": "=1+1?", "contexts": ["a", "b"], "answer": "two", "ground_truth": "2", "note": "@x"},
@@ -52,14 +51,14 @@ def judged(folder: Path, dataset: Any, **config: Any) -> Path:
     return folder
 
 
-def say(folder: Path, row: int, field: str, after: Any, **values: Any) -> ReviewRecord:
-    """What somebody says of a row of a run."""
-    lines = [json.loads(line) for line in (folder / "details.jsonl").read_bytes().splitlines()]
-    sample = next(line["sample"] for line in lines if line["row"] == row)
-    kind = "correct" if field in ("user_input", "reference", "reference_contexts") else "flag"
-    before = None if kind == "correct" else not after
-    record = review(row=row, sample=sample, kind=kind, field=field, **{"before": before, "after": after, **values})
-    return ReviewStore(folder).add(record)
+def say(folder: Path, row: int, field: str, after: Any, before: Any = None, by: str = "anna") -> dict[str, Any]:
+    """What somebody says of a row of a run, as it is kept."""
+    is_correction = field in ("user_input", "reference", "reference_contexts")
+    values = {"row": row, "field": field, "after": after}
+    values |= {"kind": "correct", "before": before} if is_correction else {"kind": "flag", "before": not after}
+    answer = sent(client(folder, who=by), folder.name, values)
+    assert answer.status_code == 200, answer.text
+    return kept(folder)[-1]
 
 
 @pytest.fixture
@@ -118,7 +117,7 @@ def test_the_history_says_who_changed_what_when_before_and_after(run: Path) -> N
         (0, 1, "bob", "Tusk", "Tisk"),
     ]
     assert [line["column"] for line in history] == [None, "ground_truth", "ground_truth"]
-    assert history[2]["at"] == second.at
+    assert history[2]["at"] == second["at"]
     assert history[2]["revised"] == load_dataset(made.path)[0].digest
     assert [(change.place, change.field) for change in made.changes] == [(0, "row"), (1, "reference")]
     assert made.rows == 2
@@ -175,7 +174,7 @@ def test_a_review_of_a_row_that_was_edited_since_is_named(tmp_path: Path, run: P
     say(run, 0, "too_easy", True)
     record = say(run, 2, "reference", "Nolu B.", before="-Nolu")
     write(data, [*ROWS[:2], {**ROWS[2], "question": "Whoever?"}])
-    with pytest.raises(DatasetError, match=rf"reviews\.jsonl: anna reviewed row 2.*edited.*--dataset.*{record.id}"):
+    with pytest.raises(DatasetError, match=rf"reviews\.jsonl: anna reviewed row 2.*edited.*--dataset.*{record['id']}"):
         apply_reviews(run)
     assert not (tmp_path / "data.reviewed.jsonl").exists()
 

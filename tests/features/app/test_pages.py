@@ -11,7 +11,6 @@ from pydantic import BaseModel
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.files import Stop, StopSignal
-from rag_evaluator.report.pages import asset
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
@@ -119,7 +118,8 @@ def test_every_script_and_style_of_a_page_is_served(tmp_path: Path) -> None:
         answer = browser.get(address)
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith(("text/css", "text/javascript"))
-    assert browser.get("/assets/table.js").text == asset("table.js")
+    script = Path(rag_evaluator.__file__).parent / "report" / "assets" / "table.js"
+    assert browser.get("/assets/table.js").text == script.read_text()
 
 
 def test_no_script_needs_what_browsers_refuse_to_pages_from_another_machine() -> None:

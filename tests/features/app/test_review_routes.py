@@ -1,6 +1,8 @@
-"""What a reviewer's browser gets and may send: blind labels stay blind, records are checked, nobody's text is lost."""
+"""What a reviewer's browser gets and may send: blind labels stay blind, records are checked, nobody's text is lost.
 
-import html
+`certify` reads the labels as it reads those of a workbook.
+"""
+
 import json
 import re
 from collections.abc import Iterator
@@ -8,22 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app_client import ORIGIN, client
-from labelled_runs import faithful_run, graded_run
+from app_client import ORIGIN, client, kept, label, question
+from app_client import sent as send
+from labelled_runs import faithful_run, fill, graded_run
 from starlette.testclient import TestClient
 
-from rag_evaluator import label_sheet
-from rag_evaluator.features.app.store import ReviewStore
+from rag_evaluator import certify, label_sheet
 
 Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
-
-
-def browser_of(results: Path, who: str = "anna") -> TestClient:
-    browser = client(results, who=who)
-    browser.headers["origin"] = ORIGIN
-    return browser
 
 
 @pytest.fixture(scope="module")
@@ -43,30 +39,17 @@ def results(made: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def anna(results: Path) -> TestClient:
-    return browser_of(results)
+    return client(results, who="anna")
 
 
 def sent(browser: TestClient, values: Json, **more: Any) -> Any:
     """The answer to a flag or correction of a row of `exact`."""
-    sample = browser.get("/api/review/row/exact/0").json()["sample"]
-    return browser.post("/api/review/record/exact", json={"sample": sample, **values, **more})
+    return send(browser, "exact", {**values, **more})
 
 
 def drawn(run: Path) -> str:
     """The name of a new draw."""
     return label_sheet(run, run / "sheet.xlsx", size=24, force=True).name
-
-
-def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> Json:
-    """A question as the page shows it: its row, its texts, and what its buttons send."""
-    page = browser.get(f"/api/label/item/{run}", params={"draw": draw, "per": per, "place": place}).text
-    row = re.search(r'data-row="(\d+)"', page)
-    answers = [json.loads(html.unescape(text)) for text in re.findall(r"data-send='(.*?)'", page)]
-    return {"row": int(row[1]) if row else None, "answers": answers, "text": page}
-
-
-def label(browser: TestClient, run: str, answer: Json, **other: Any) -> Any:
-    return browser.post(f"/api/label/record/{run}", json={**answer, **other})
 
 
 def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna: TestClient, results: Path) -> None:
@@ -80,7 +63,7 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
     assert 'data-queue="reviewed" data-listed="[0]"' in anna.get("/review/exact").text
     assert sent(anna, FLAG, before=True, after=False).status_code == 200
     assert anna.get("/api/review/row/exact/0").json()["flags"] == {}
-    assert [record.by for record in ReviewStore(results / "exact").records()] == ["anna"] * 3
+    assert [record["by"] for record in kept(results / "exact")] == ["anna"] * 3
 
 
 @pytest.mark.parametrize(
@@ -90,6 +73,11 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
         ({"row": 4000}, 404, ""),
         ({"row": -1}, 400, "'row'"),
         ({"sample": "x"}, 400, "another one since"),
+        ({"sample": None}, 400, "'sample'"),
+        ({"kind": "delete"}, 400, "'kind'"),
+        ({"after": "yes"}, 400, "'after'"),
+        ({"before": "x"}, 400, "'before'"),
+        ({"kind": "correct", "field": "reference_contexts", "before": [], "after": "x"}, 400, "'after'"),
         ({"kind": "label", "before": None, "after": 1.0}, 400, "neither a flag nor a correction"),
         ({"kind": "correct", "field": "reference", "before": None, "after": {"a": 1}}, 400, "'after'"),
     ],
@@ -124,19 +112,20 @@ def test_without_review_nothing_can_be_changed(results: Path) -> None:
 
 
 def test_a_text_that_somebody_has_changed_meanwhile_is_shown_and_replaced_only_then(results: Path) -> None:
-    anna = browser_of(results)
-    bob = browser_of(results, "bob")
+    anna = client(results, who="anna")
+    bob = client(results, who="bob")
     assert sent(anna, TEXT, after="by anna").status_code == 200
     answer = sent(bob, TEXT, after="by bob")
     assert answer.status_code == 409
     assert answer.json()["now"] == "by anna"
     assert "by anna" in answer.json()["error"]
     assert sent(bob, TEXT, before="by anna", after="by bob").status_code == 200
+    assert sent(anna, TEXT, after="by bob").status_code == 200, "both want the same"
 
 
 def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answer(results: Path) -> None:
     record = label_sheet(results / "exact", results / "exact" / "sheet.xlsx", size=24, force=True)
-    anna = browser_of(results)
+    anna = client(results, who="anna")
     draw = record.name
     assert [question(anna, "exact", draw, place=place)["row"] for place in range(24)] == list(record.rows)
     assert label(anna, "exact", question(anna, "exact", draw)["answers"][0]).status_code == 200
@@ -167,8 +156,8 @@ def test_no_answer_of_the_judge_reaches_the_browser_while_a_draw_is_open(
 
 
 def test_a_closed_draw_takes_no_label_and_names_the_command_that_compares(results: Path) -> None:
-    anna = browser_of(results)
-    bob = browser_of(results, "bob")
+    anna = client(results, who="anna")
+    bob = client(results, who="bob")
     draw = drawn(results / "exact")
     for place in range(24):
         asked = question(anna, "exact", draw, place=place)
@@ -183,15 +172,79 @@ def test_a_closed_draw_takes_no_label_and_names_the_command_that_compares(result
     assert (again.status_code, "closed" in again.json()["error"]) == (400, True)
 
 
-def test_the_last_answer_is_taken_back(anna: TestClient, results: Path) -> None:
+def table_of(run: Path) -> list[Json]:
+    [table] = (run / "labels").glob("*.jsonl")
+    return [json.loads(line) for line in table.read_bytes().splitlines()]
+
+
+def test_an_answer_is_changed_or_taken_back(anna: TestClient, results: Path) -> None:
     draw = drawn(results / "exact")
-    yes, _, *_ = question(anna, "exact", draw)["answers"]
-    label(anna, "exact", yes)
+    for place, answer in ((0, 0), (1, 0), (0, 1)):
+        label(anna, "exact", question(anna, "exact", draw, place=place)["answers"][answer])
+    assert [line["label"] for line in table_of(results / "exact")] == [0.0, 1.0]
     *_, undo = question(anna, "exact", draw)["answers"]
-    assert undo == {**yes, "after": None}
+    assert undo == {**question(anna, "exact", draw, place=1)["answers"][0], "after": None}
     assert label(anna, "exact", undo).status_code == 200
-    [table] = (results / "exact" / "labels").glob("*.jsonl")
-    assert table.read_bytes() == b""
+    assert [line["label"] for line in table_of(results / "exact")] == [0.0]
+
+
+def test_labels_of_rows_that_are_others_since_are_left_out(anna: TestClient, results: Path) -> None:
+    run = results / "exact"
+    draw = drawn(run)
+    label(anna, "exact", question(anna, "exact", draw)["answers"][0])
+    [line] = table_of(run)
+    reviews = run / "reviews.jsonl"
+    reviews.write_text(reviews.read_text().replace(line["sample"], "another"))
+    label(anna, "exact", question(anna, "exact", draw, place=1)["answers"][0])
+    assert line["row"] not in [other["row"] for other in table_of(run)]
+
+
+@pytest.mark.parametrize("blank", [0, 3])
+def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(
+    anna: TestClient, results: Path, blank: int
+) -> None:
+    run = results / "exact"
+    record = label_sheet(run, run / "sheet.xlsx", size=24, force=True)
+    accepted = {row: row % 3 > 0 for row in record.rows[: len(record.rows) - blank]}
+    words = {True: "yes", False: "no", None: None}
+    fill(run / "sheet.xlsx", [words[accepted.get(row)] for row in range(40)])
+    by_book = certify(run, run / "sheet.xlsx", out=run / "book.json")
+    for place, is_accepted in enumerate(accepted.values()):
+        yes, no, *_ = question(anna, "exact", record.name, place=place)["answers"]
+        assert label(anna, "exact", yes if is_accepted else no).status_code == 200
+    by_app = certify(run, run / "labels" / f"{record.name}.anna.jsonl", out=run / "app.json")
+    a, b = (made.certificate["metrics"]["answer_rubric"] for made in (by_app, by_book))
+    assert {**a, "annotators": 0} == {**b, "annotators": 0}
+    assert (a["annotators"], b["annotators"]) == (["anna"], [""])
+    assert by_app.certificate["draws"] == [record.name]
+
+
+def test_people_have_a_table_each_also_where_their_names_are_one_file_name(results: Path) -> None:
+    run = results / "exact"
+    draw = drawn(run)
+    names = ["../anna", "Anna", "anna"]
+    for name in names:
+        browser = client(results, who=name)
+        for place in range(24):
+            asked = question(browser, "exact", draw, place=place)
+            label(browser, "exact", asked["answers"][0 if name == "anna" else asked["row"] % 2])
+    tables = list((run / "labels").glob(f"{draw}.*.jsonl"))
+    assert len(tables) == 3
+    assert certify(run, tables, out=run / "app.json").certificate["metrics"]["answer_rubric"]["annotators"] == names
+
+
+def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
+    run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
+    anna = client(tmp_path, who="anna")
+    draw = label_sheet(run, run / "sheet.xlsx", size=25).name
+    for place in range(50):  # a statement that is there twice is asked for once
+        asked = question(anna, "run", draw, "statement", place)
+        assert [answer["after"] for answer in asked["answers"][:2]] == [1.0, 0.0]
+        label(anna, "run", asked["answers"][place % 2])
+    assert "Every question has an answer" in question(anna, "run", draw, "statement")["text"]
+    table = run / "labels" / f"{draw}.anna.jsonl"
+    figures = certify(run, table, out=run / "c.json").certificate["metrics"]["faithfulness"]["statements"]
+    assert (figures["labels"], figures["rows"], figures["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
 
 
 @pytest.mark.parametrize(

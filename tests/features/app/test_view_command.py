@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import uvicorn
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app.command import end_by_signals
 
 ROOT = Path(__file__).parents[3]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
@@ -103,15 +103,18 @@ def test_the_app_starts_without_libraries_that_take_seconds() -> None:
 
 
 def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signal, "signal", lambda *given: None)
-    server = uvicorn.Server(uvicorn.Config("nothing", log_config=None))
     log = logging.getLogger("uvicorn.error")
-    monkeypatch.setattr(log, "filters", [])
-    end_by_signals(server)
-    log.error("a fault of a page")
-    server.should_exit = True
-    log.error("Cancel 1 running task")
 
-    assert caplog.messages == ["a fault of a page"]
+    def run(server: uvicorn.Server, sockets: object) -> None:
+        log.error("a fault of a page")
+        server.should_exit = True
+        log.error("Cancel 1 running task")
+
+    monkeypatch.setattr(signal, "signal", lambda *given: None)
+    monkeypatch.setattr("rag_evaluator.features.app.command._listen", lambda host, port: MagicMock())
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    monkeypatch.setattr(log, "filters", [])
+    assert main(["view", str(tmp_path)]) == 0
+    assert capsys.readouterr().err.split(maxsplit=1)[1:] == ["a fault of a page\n"]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from folders import error_of
 
-from rag_evaluator import ConfigError, __version__
-from rag_evaluator.features.bundle.wheels import program_source
+from rag_evaluator import __version__
 from rag_evaluator.hub import fingerprint
 
 pytestmark = pytest.mark.processes
@@ -135,11 +135,9 @@ def test_where_pip_finds_no_wheel_nothing_is_left_that_stops_another_command(
     assert make() == 0
 
 
-def test_the_program_is_built_from_the_clone_and_one_that_was_installed_needs_its_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_program_that_was_installed_needs_its_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    assert program_source(None) == ROOT
     monkeypatch.setattr("rag_evaluator.features.bundle.wheels.PACKAGE", tmp_path)
     (tmp_path / "data").mkdir()
-    with pytest.raises(ConfigError, match="give its wheel, --wheel"):
-        program_source(None)
+    assert "give its wheel, --wheel" in error_of(capsys, "bundle", "--out", tmp_path / "bundle")

@@ -1,11 +1,15 @@
 """Krippendorff's alpha: the published example, and small tables by hand."""
 
-import numpy as np
+import math
+from pathlib import Path
+from typing import Any
+
 import pytest
+from labelled_runs import scored_run
 
-from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
+from rag_evaluator import certify
 
-NAN = float("nan")
+NAN = math.nan
 # Krippendorff 2011, "Computing Krippendorff's alpha-reliability", part C: four observers, twelve units, missing values
 PUBLISHED = [
     [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
@@ -13,42 +17,40 @@ PUBLISHED = [
     [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
 ]
-# the same paper, part B: two observers, ten units, without missing values; alpha = 0.095
-BINARY = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
+MORE = 20  # rows that one annotator alone has labelled, so that there are enough labels: they do not count in alpha
 
 
-def test_the_published_example_has_the_published_alpha() -> None:
-    result = krippendorff_alpha(PUBLISHED)
+def alpha_of(folder: Path, ratings: list[list[float]], high: int = 1) -> dict[str, Any]:
+    """The alpha of labels from 0, or from 1 where they are grades, by one column for each annotator."""
+    names = [f"m.{place}" for place in range(len(ratings))]
+    rows = [[("" if math.isnan(value) else value) for value in row] for row in zip(*ratings, strict=True)]
+    rows += [[1 + place % high if high > 1 else place % 2, *[""] * (len(ratings) - 1)] for place in range(MORE)]
+    scale = (0, 1) if high == 1 else (1, high)
+    run = scored_run(folder, [scale[place % 2] for place in range(len(rows))], [None] * len(rows), scale=scale)
+    lines = [["row", *names], *([number, *row] for number, row in enumerate(rows))]
+    (folder / "l.csv").write_text("\n".join(",".join(map(str, line)) for line in lines))
+    grades = [f"m=1..{high}"] if high > 1 else []
+    found: dict[str, Any] = certify(run, folder / "l.csv", scale=grades).certificate["metrics"]["m"]["annotator_alpha"]
+    return found
+
+
+def test_the_published_example_has_the_published_alpha(tmp_path: Path) -> None:
+    result = alpha_of(tmp_path / "a", PUBLISHED, high=5)
     assert result == {
+        "level": "ordinal",
         "alpha": pytest.approx(0.815, abs=5e-4),
         "units": 11,
         "ratings": 40,
         "reason": None,
     }  # unit 12 has one rating
-    assert krippendorff_alpha(np.array(PUBLISHED) ** 2) == result  # only the order of grades counts
-
-
-@pytest.mark.parametrize(
-    ("ratings", "expected"),
-    [
-        # 4 of 10 units differ; of the 20 ratings 14 are 0 and 6 are 1: the nominal alpha, 1 - 19 * 4 / (14 * 6)
-        (BINARY, 1 - 19 * 4 / 84),
-        # rows (1, 1), (2, 3), mean ranks 1.5, 1.5, 3, 4: squared differences 2 * 1.5^2 + 2 * 2.5^2 + 1 = 18; in rows 1
-        ([[1, 2], [1, 3]], 1 - 3 * 1 / 18),
-    ],
-)
-def test_small_tables_by_hand(ratings: list[list[float]], expected: float) -> None:
-    assert krippendorff_alpha(ratings)["alpha"] == pytest.approx(expected)
+    squares = [[value**2 for value in row] for row in PUBLISHED]
+    assert alpha_of(tmp_path / "b", squares, high=25) == result  # only the order of grades counts
 
 
 @pytest.mark.parametrize(
     ("ratings", "reason"),
-    [
-        ([[1, NAN], [NAN, 2]], "no row has two ratings"),
-        ([[], []], "no row has two ratings"),
-        ([[1, 1], [1, 1]], "all ratings are equal"),
-    ],
+    [([[1, NAN], [NAN, 0]], "no row has two ratings"), ([[1, 1], [1, 1]], "all ratings are equal")],
 )
-def test_where_alpha_is_not_defined_a_reason_says_so(ratings: list[list[float]], reason: str) -> None:
-    result = krippendorff_alpha(ratings)
+def test_where_alpha_is_not_defined_a_reason_says_so(tmp_path: Path, ratings: list[list[float]], reason: str) -> None:
+    result = alpha_of(tmp_path / "run", ratings)
     assert (result["alpha"], result["reason"]) == (None, reason)

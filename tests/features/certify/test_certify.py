@@ -7,11 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import openpyxl
 import pytest
 from folders import contents_of, run_command
-from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run
+from labelled_runs import ROWS, certified, exact_rows, exact_run, faithful_run, fill, graded_run, keep_draw, scored_run
 
 from rag_evaluator import (
     Certification,
@@ -22,11 +21,6 @@ from rag_evaluator import (
     certify,
     label_sheet,
 )
-from rag_evaluator.features.certify import DrawRecord
-from rag_evaluator.features.certify.figures import BINARY, Labelled, figures_of, ratings_of
-from rag_evaluator.features.certify.sheet import draw_path
-from rag_evaluator.features.certify.table import Label
-from rag_evaluator.statistics import Array, Scale
 
 HUMAN = [row["human"] for row in exact_rows()]
 
@@ -400,31 +394,29 @@ def test_labels_of_rows_that_were_not_drawn_are_read_and_not_counted(graded: Pat
 def test_a_draw_of_other_rows_is_refused(graded: Path, tmp_path: Path) -> None:
     other = graded_run(tmp_path / "other", exact_rows(right=15))
     record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
-    draw_path(other, record.name).parent.mkdir()
-    draw_path(other, record.name).write_bytes(draw_path(graded, record.name).read_bytes())
+    (other / "labels").mkdir()
+    (other / "labels" / f"{record.name}.json").write_bytes((graded / "labels" / f"{record.name}.json").read_bytes())
     lines = ["id,draw,answer_rubric", *(f"r{row},{record.name},1" for row in record.rows)]
     with pytest.raises(ResultsError, match="drawn from other rows"):
         certify(other, write_csv(tmp_path / "l.csv", lines))
 
 
 def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Path) -> None:
-    labels = [Label(row, "m", "", None, float(row < 15), "") for row in range(30)]
-    scores: Array = np.array([0.1] * 15 + [0.9] * 15)  # low for what people accept
-    scale = Scale(better="lower")
-    metric = Labelled("m", scores, scale, ratings_of(labels, 30), BINARY, threshold=0.3)
-    found = figures_of(metric, 0.95)
+    """Scores are low for what people accept."""
+    found = certified(tmp_path / "run", [0.1] * 15 + [0.9] * 15, [1] * 15 + [0] * 15, better="lower", threshold=0.3)
     assert found["binary"]["auc"]["value"] == 1
     assert found["binary"]["confusion"]["true_positive"] == 15
     assert found["binary"]["threshold"] == pytest.approx(0.3)
     assert found["label_mean"]["judge_mean"] == pytest.approx(0.5)
 
 
-def test_a_drawn_row_counts_for_as_many_rows_as_its_probability_implies() -> None:
+def test_a_drawn_row_counts_for_as_many_rows_as_its_probability_implies(tmp_path: Path) -> None:
     """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
-    draw = DrawRecord("", ["m"], "stratified", 30, 0, range(30), [0.5] * 10 + [0.25] * 20 + [0.5] * 70, [0] * 100)
-    labels = [Label(row, "m", "", None, float(row < 10), "") for row in range(30)]
-    metric = Labelled("m", np.ones(100), Scale(), ratings_of(labels, 100), BINARY, draw, threshold=0.5)
-    assert figures_of(metric, 0.95)["binary"]["agreement"]["mean"] == pytest.approx(20 / 100)
+    run = scored_run(tmp_path / "run", [1.0] * 100, [None] * 100)
+    name = keep_draw(run, range(30), [0.5] * 10 + [0.25] * 20 + [0.5] * 70)
+    labels = write_csv(tmp_path / "l.csv", ["row,draw,m", *(f"{row},{name},{int(row < 10)}" for row in range(30))])
+    found = part(certify(run, labels, threshold={"m": 0.5}), "m")
+    assert found["binary"]["agreement"]["mean"] == pytest.approx(20 / 100)
 
 
 def test_a_configured_threshold_was_fixed_before(tmp_path: Path) -> None:

@@ -1,136 +1,138 @@
-"""The sentences of a certificate: figures made by hand, and what a statistician would sign."""
+"""The sentences of a certificate, and the next command: what a statistician would sign."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from labelled_runs import exact_rows, fill, graded_run, scored_run
 
-from rag_evaluator.features.certify.conclusion import certify_conclusion
-
-JUDGED = {"judge": {"model": "/models/qwen"}}
-TOY = {"judge": {"model": "demo"}}
-FOLDER = Path("results/demo")
+from rag_evaluator import Certification, certify, label_sheet
 
 
-def area(value: float, low: float, high: float, level: float = 0.95) -> Any:
-    return {"value": value, "ci_low": low, "ci_high": high, "ci_level": level}
+def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[int], list[int]]:
+    """Scores that are the labels, but for the first `wrong` rows of each class; and the labels."""
+    labels = [1] * accepted + [0] * rejected
+    right = [place >= wrong for count in (accepted, rejected) for place in range(count)]
+    return [label if same else 1 - label for label, same in zip(labels, right, strict=True)], labels
 
 
-def part(word: str, reason: str, auc: Any = None, labels: int = 60, **more: Any) -> dict[str, Any]:
-    """What `certificate.json` has of a metric, as far as sentences need it."""
-    binary = {"binary": {"auc": auc}} if auc else {}
-    verdict = {"word": word, "reason": reason}
-    return {"judge": "ab12", "compared": labels, "chosen": "drawn", "verdict": verdict, **binary, **more}
+def judged(folder: Path, scores: Sequence[int], labels: Sequence[int | None], **config: Any) -> Path:
+    """A run of answer_rubric with these scores."""
+    rows = [
+        {**row, "answer": "yes" if score else "no", "human": label}
+        for row, score, label in zip(exact_rows(len(scores)), scores, labels, strict=True)
+    ]
+    return graded_run(folder, rows, **config)
 
 
-ROWS_AS_PEOPLE = "it ranks an accepted row above a rejected one in"
-CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
-    "useful": (
-        part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96)),
-        JUDGED,
-        f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels.",
-    ),
-    "just below useful: the low end is not rounded to 70": (
-        part("better than chance, quality not settled", "AUC 0.800 [0.696, 0.880]", area(0.8, 0.696, 0.88)),
-        JUDGED,
-        "The judge is better than chance for faithfulness, quality not settled: "
-        f"{ROWS_AS_PEOPLE} 80.0 % [69.6, 88.0] of pairs, by 60 labels.",
-    ),
+def percent(made: Certification, metric: str, figure: str = "auc", digits: int = 0) -> str:
+    """The share of pairs behind the sentence, as it is printed."""
+    figures = made.certificate["metrics"][metric]["graded" if figure == "concordance" else "binary"][figure]
+    share, low, high = (f"{100 * figures[name]:.{digits}f}" for name in ("value", "ci_low", "ci_high"))
+    return f"{share} % [{low}, {high}] of pairs"
+
+
+PAIRS = "ranks an accepted row above a rejected one in"
+JUDGED: dict[str, tuple[tuple[int, int, int], str]] = {
+    "useful": ((30, 30, 3), f"The judge is useful for answer_rubric: it {PAIRS} {{}}, by 60 labels."),
     "worse than chance": (
-        part("worse than chance", "AUC 0.310 [0.200, 0.450]", area(0.31, 0.2, 0.45)),
-        JUDGED,
-        f"The judge is worse than chance for faithfulness: {ROWS_AS_PEOPLE} 31 % [20, 45] of pairs, by 60 labels.",
+        (30, 30, 22),
+        f"The judge is worse than chance for answer_rubric: it {PAIRS} {{}}, by 60 labels.",
+    ),
+    "weak": (
+        (400, 400, 160),
+        f"The judge is weak for answer_rubric, better than chance but not useful: it {PAIRS} {{}}, by 800 labels.",
     ),
     "not shown": (
-        part("not shown", "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), 30),
-        JUDGED,
-        f"Not shown for faithfulness: that the judge is better than chance. {ROWS_AS_PEOPLE.capitalize()} 55 % "
-        "[40, 69] of pairs, by 30 labels.",
-    ),
-    "all scores equal": (
-        part("not shown", "all scores are equal", area(0.5, 0.35, 0.65)),
-        TOY,
-        "Not shown for faithfulness: that the toy judge is better than chance. All scores are equal.",
+        (30, 30, 14),
+        f"Not shown for answer_rubric: that the judge is better than chance. It {PAIRS} {{}}, by 60 labels.",
     ),
     "too few labels": (
-        part("too few labels", "12 labels, 20 are needed, 5 of them of the rarer class", labels=12),
-        JUDGED,
-        "Too few labels for faithfulness: 12 labels, 20 are needed, 5 of them of the rarer class.",
+        (27, 3, 0),
+        "Too few labels for answer_rubric: 30 labels, 3 of the rarer class; 20 are needed, 5 of the rarer class.",
     ),
-    "nobody knows how rows were chosen": (
-        part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96), chosen="unknown"),
-        JUDGED,
-        f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels (nobody knows "
-        "how these rows were chosen).",
+    "all labels equal": (
+        (40, 0, 2),
+        "Not shown for answer_rubric: that the judge is better than chance. People gave every row the same label; draw "
+        "rows with other scores.",
     ),
-    "figures at another level than the verdict": (
-        part("better than chance, quality not settled", "AUC 0.800 [0.660, 0.880]",
-             area(0.8, 0.71, 0.85, 0.8)),
-        JUDGED,
-        "The judge is better than chance for faithfulness, quality not settled: AUC 0.800 [0.660, 0.880], "
-        "by 60 labels.",
-    ),
-    "grades": (
-        part("useful", "concordance 0.880 [0.800, 0.930]",
-             graded={"concordance": area(0.88, 0.8, 0.93)}),
-        JUDGED,
-        "The judge is useful for faithfulness: it ranks the better one of two rows with different labels higher in "
-        "88 % [80, 93] of pairs, by 60 labels.",
-    ),
-    "labels of statements": (
-        part("useful", "statements: AUC 0.910 [0.840, 0.960]",
-             statements={"labels": 210, "rows": 40, "binary": {"auc": area(0.91, 0.84, 0.96)}}),
-        JUDGED,
-        "The judge is useful for faithfulness: it ranks a statement that people accept above one that they reject in "
-        "91 % [84, 96] of pairs, by 210 labels of statements in 40 rows.",
-    ),
-}  # fmt: skip
+}
 
 
-def conclusion(parts: dict[str, Any], config: Any = JUDGED, rows: int = 500) -> Any:
-    return certify_conclusion({"rows": rows, "metrics": parts}, config, FOLDER)
+@pytest.mark.parametrize(("rows", "sentence"), JUDGED.values(), ids=JUDGED)
+def test_the_sentence_is_the_one_that_a_statistician_would_sign(
+    rows: tuple[int, int, int], sentence: str, tmp_path: Path
+) -> None:
+    made = certify(judged(tmp_path / "run", *separated(*rows)), label={"answer_rubric": "human"})
+    expected = sentence.format(percent(made, "answer_rubric")) if "{}" in sentence else sentence
+    assert made.conclusion.sentences == [expected]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_sentence_is_the_one_that_a_statistician_would_sign(case: str) -> None:
-    figures, config, expected = CASES[case]
-    assert conclusion({"faithfulness": figures}, config).sentences == [expected]
+def test_an_end_just_below_the_limit_is_not_rounded_to_it(tmp_path: Path) -> None:
+    made = certify(scored_run(tmp_path / "run", *separated(50, 50, 10)), label={"m": "human"})
+    assert made.conclusion.sentences == [
+        "The scores are better than chance for m, quality not settled: they rank an accepted row above a rejected one "
+        "in 80.0 % [69.7, 87.1] of pairs, by 100 labels."
+    ]
+
+
+def test_of_rows_that_nobody_drew_it_is_said_and_of_another_level_the_verdict_s_interval(tmp_path: Path) -> None:
+    scores, labels = separated(30, 30, 3)
+    some = certify(scored_run(tmp_path / "some", [*scores, 1], [*labels, None]), label={"m": "human"})
+    assert some.conclusion.sentences[0].endswith("of pairs, by 60 labels (nobody knows how these rows were chosen).")
+    other = certify(scored_run(tmp_path / "other", scores, labels, ci_level=0.8), label={"m": "human"})
+    reason = other.certificate["metrics"]["m"]["verdict"]["reason"]
+    assert other.conclusion.sentences == [f"The scores are useful for m: {reason}, by 60 labels."]
+    auc = other.certificate["metrics"]["m"]["binary"]["auc"]
+    assert f"[{auc['ci_low']:.3f}, " not in reason
+
+
+def test_grades_are_said_by_pairs_with_different_labels(tmp_path: Path) -> None:
+    grades = [1.0, 2.0, 3.0, 4.0, 5.0] * 8
+    made = certify(scored_run(tmp_path / "run", grades, grades, scale=(1, 5)), label={"m": "human"}, scale=["m=1..5"])
+    assert made.conclusion.sentences == [
+        "The scores are useful for m: they rank the better one of two rows with different labels higher in "
+        f"{percent(made, 'm', 'concordance')}, by 40 labels."
+    ]
 
 
 @pytest.mark.parametrize(
-    ("word", "labels", "blank", "expected"),
+    ("blank", "expected"),
     [
-        ("too few labels", 15, 15, "Fill in the 15 rows that are blank, then give the same command."),
-        ("not shown", 45, 5, "Fill in the 5 rows that are blank, then give the same command."),
-        ("too few labels", 19, 1, "Fill in the row that is blank, then give the same command."),
-        ("not shown", 46, 4, None),  # people were not sure of them
-        ("useful", 30, 15, None),
+        (15, "Fill in the 15 rows that are blank, then give the same command."),
+        (1, None),  # people were not sure of it
     ],
 )
 def test_drawn_rows_that_are_blank_are_filled_in_before_others_are_drawn(
-    word: str, labels: int, blank: int, expected: str | None
+    blank: int, expected: str | None, tmp_path: Path
 ) -> None:
-    figures = part(word, "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), labels, blank=blank)
-    said = conclusion({"faithfulness": {**figures, "labels": labels}})
+    run = judged(tmp_path / "run", *separated(40, 40, 18))
+    record = label_sheet(run, tmp_path / "s.xlsx", size=40)
+    words: list[Any] = ["yes" if row % 2 else "no" for row in range(80)]
+    for row in record.rows[:blank]:
+        words[row] = None
+    said = certify(run, fill(tmp_path / "s.xlsx", words), out=tmp_path / "c.json").conclusion
     assert said.sentences[1:] == ([] if expected is None else [expected])
     assert bool(said.next) == (expected is None)
 
 
 @pytest.mark.parametrize(
-    ("word", "labels", "rows", "expected"),
+    ("rows", "more", "expected"),
     [
-        ("useful", 60, 500, "rag-evaluator compare BASELINE results/demo"),
-        ("not shown", 60, 500, "rag-evaluator certify sheet results/demo --size 120 --out to_label_120.xlsx"),
-        ("too few labels", 12, 500, "rag-evaluator certify sheet results/demo --size 100 --out to_label_100.xlsx"),
-        ("not shown", 60, 80, "rag-evaluator certify sheet results/demo --size 80 --out to_label_80.xlsx"),
-        ("too few labels", 12, 15, "rag-evaluator view results/demo"),  # a sheet needs 20 rows
-        ("not shown", 60, 60, "rag-evaluator view results/demo"),  # all rows have a label
-        ("weak", 300, 500, "rag-evaluator view results/demo"),  # more labels do not make it useful
-        ("worse than chance", 60, 500, "rag-evaluator view results/demo"),
+        ((30, 30, 3), 0, "compare BASELINE {}"),
+        ((30, 30, 14), 440, "certify sheet {} --size 120 --out to_label_120.xlsx"),
+        ((27, 3, 0), 440, "certify sheet {} --size 100 --out to_label_100.xlsx"),
+        ((30, 30, 14), 20, "certify sheet {} --size 80 --out to_label_80.xlsx"),
+        ((30, 30, 14), 0, "view {}"),  # all rows have a label
+        ((400, 400, 160), 0, "view {}"),  # more labels do not make it useful
+        ((30, 30, 22), 0, "view {}"),
     ],
 )
 def test_the_next_command_is_more_labels_only_where_they_may_settle_it(
-    word: str, labels: int, rows: int, expected: str
+    rows: tuple[int, int, int], more: int, expected: str, tmp_path: Path
 ) -> None:
-    figures = part(word, "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), labels)
-    assert conclusion({"faithfulness": figures}, rows=rows).next == expected
+    scores, labels = separated(*rows)
+    run = scored_run(tmp_path / "run", [*scores, *[1] * more], [*labels, *[None] * more])
+    said = certify(run, label={"m": "human"}, out=tmp_path / "c.json").conclusion.next
+    assert said == f"rag-evaluator {expected.format(run)}"

@@ -1,18 +1,14 @@
 """Two runs compared by people's labels: the same rows, whole or drawn; else why not."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from folders import output_of
 from labelled_runs import ROWS, exact_rows, fill, graded_run
 
-from rag_evaluator import ResultsError, certify, compare, label_sheet
-from rag_evaluator.comparison.compare_runs import adjusted, difference_of
-from rag_evaluator.results import KeptLabels, LabelDifference
-from rag_evaluator.results.comparison_conclusion import conclude_labels
+from rag_evaluator import RAGEvaluator, ResultsError, certify, compare, label_sheet, metric
 from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
 
 Capture = pytest.CaptureFixture[str]
@@ -153,27 +149,29 @@ def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[P
         assert line.reason == "how the labelled rows were chosen is not known"
 
 
-TWENTY = [1.0] * 20 + [0.0] * 20  # what labels differ by, row by row
-
-
-def test_of_two_metrics_one_may_be_shown_also_where_lower_is_better() -> None:
-    """All rows have a label in both runs, and the scores say nothing."""
-    gains = {"noise_sensitivity": TWENTY, "context_recall": [1.0, -1.0] * 20}
-
-    def differences() -> Iterator[LabelDifference]:
-        for metric, values in gains.items():
-            better: Literal["higher", "lower"] = "lower" if metric == "noise_sensitivity" else "higher"
-            sides = ([float(value < 0) for value in values], [float(value > 0) for value in values])
-            first, second = (
-                KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
-            )
-            rows = [range(40)] * 2
-            yield difference_of("b", metric, (first, second), rows, list(map(str, range(40))), 0.95, None, ())
-
-    assert list(conclude_labels({"b": "b"}, adjusted(list(differences())))) == [
-        "By people's labels of 40 rows, b is worse in noise_sensitivity by 0.50 [0.30, 0.65].",
-        "Not settled by labels of 40 rows: context_recall differs by 0.00 [-0.32, 0.32].",
-    ]
+def test_of_two_metrics_one_may_be_shown_also_where_lower_is_better(tmp_path: Path) -> None:
+    """All rows have a label in both runs, and the scores say nothing: errors rise in twenty rows."""
+    labels = {
+        "a": [{"errors": 0.0 if row < 39 else 0.5, "recall": row % 2 / 2} for row in range(40)],
+        "b": [{"errors": float(row < 20) if row < 39 else 0.5, "recall": (1 - row % 2) / 2} for row in range(40)],
+    }
+    half = [metric(lambda response: 0.5, columns=["response"], name=name, better=better, kind="continuous")
+            for name, better in (("errors", "lower"), ("recall", "higher"))]  # fmt: skip
+    for name, people in labels.items():
+        rows = [{"id": str(row), "response": f"{name} {row}", **{f"of_{key}": value for key, value in said.items()}}
+                for row, said in enumerate(people)]  # fmt: skip
+        RAGEvaluator({"metrics": half}).evaluate(rows, folder=tmp_path / name)
+        certify(tmp_path / name, label={key: f"of_{key}" for key in people[0]})
+    comparison = compare(tmp_path / "a", tmp_path / "b")
+    errors, recall = (line.figures for line in comparison.labels)
+    assert errors is not None and recall is not None
+    assert (errors.label_mean, recall.label_mean) == (pytest.approx(0.5), pytest.approx(0.0))
+    assert [line.tested.p_holm for line in comparison.labels if line.tested] == pytest.approx(
+        [2 * comparison.labels[0].tested.p, 1]
+    )
+    first, second, *_ = comparison.conclusion.sentences
+    assert first.startswith("By people's labels of 40 rows, b is worse in errors by 0.50 [0.")
+    assert second.startswith("Not settled by labels of 40 rows: recall differs by 0.00 [-0.")
 
 
 def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:

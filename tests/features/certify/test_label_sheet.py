@@ -1,7 +1,6 @@
 """Sheets for people: which rows, blind, in their language, safe to fill in and to read again."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ import pytest
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run, shown
 
 from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
-from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import read_records
-from rag_evaluator.features.certify import choices_of, label_of
-from rag_evaluator.features.certify.sheet import ASKED_BY, NUMBERS, TEXTS, draw_path
+from rag_evaluator.features.certify import choices_of, label_of, question_of
 from tests.test_docs import table
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
@@ -32,7 +29,7 @@ def test_the_sheet_is_blind_shuffled_and_the_same_for_the_same_seed(run: Path, t
     other = label_sheet(run, tmp_path / "c.xlsx", size=24, seed=1)
     assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
     assert first == again
-    kept = json.loads(draw_path(run, first.name).read_bytes())
+    kept = json.loads((run / "labels" / f"{first.name}.json").read_bytes())
     assert kept["rows"] == list(first.rows)
     assert len(kept["strata"]) == len(kept["probabilities"]) == ROWS
     assert sum(kept["probabilities"]) == pytest.approx(24)
@@ -122,35 +119,30 @@ def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: P
     assert not (tmp_path / "a.xlsx").exists()
 
 
-def test_every_language_with_packs_has_texts_and_words() -> None:
-    assert set(TEXTS) == PACKS | {"english"}
-    assert set(TEXTS) <= set(LANGUAGES)
-    asks = {*ASKED_BY.values(), "other"}
-    for texts in TEXTS.values():
-        assert set(texts.questions) == asks
-        assert len(set(texts.questions.values())) == len(asks)
-        assert re.findall(r"{\w+}", texts.grades) == ["{low}", "{high}"]
-        assert all(("{metric}" in text) == (name == "other") for name, text in texts.questions.items())
-        assert max(map(len, texts.questions.values())) < 200  # a message of a cell has 255 characters
-    assert set(ASKED_BY) <= set(METRICS)
+JUDGED = [name for name, metric in METRICS.items() if metric.judge]
+# people are asked whether the score of these is right; a new metric has a question of its own, or is named here
+OTHERS = {
+    *("answer_rubric", "context_entity_recall", "reference_agreement", "reference_coverage", "summary_score"),
+    *("instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"),
+    *(f"retrieval_{measure}" for measure in ("map", "mrr", "ndcg", "precision", "recall")),
+}
 
 
-def test_judged_metrics_without_a_question_of_their_own_are_these() -> None:
-    """A new metric gets a row in `ASKED_BY`, or is named here: people are then asked whether its score is right."""
-    others = {"answer_rubric", "context_entity_recall", "reference_agreement", "reference_coverage", "summary_score"}
-    rubrics = {"instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"}
-    retrieval = {f"retrieval_{measure}" for measure in ("map", "mrr", "ndcg", "precision", "recall")}
-    judged = {name for name, metric in METRICS.items() if metric.judge}
-    assert judged - set(ASKED_BY) == others | rubrics | retrieval
+@pytest.mark.parametrize("language", sorted(PACKS | {"english"}))
+def test_every_language_with_packs_has_texts_of_its_own(language: str) -> None:
+    questions = {name: question_of(name, language) for name in JUDGED}
+    assert {name for name, question in questions.items() if name in question} == OTHERS
+    english = {question_of(name, "english") for name in JUDGED}
+    assert len(set(questions.values())) == len(english)
+    assert language == "english" or english.isdisjoint(questions.values())
+    assert max(map(len, questions.values())) < 200  # a message of a cell has 255 characters
+    assert choices_of(language, 1, 5) == [1, 2, 3, 4, 5]
 
 
 def test_no_word_accepts_in_one_language_and_rejects_in_another() -> None:
-    assert len({word.casefold() for words in TEXTS.values() for word in (*words.accept, *words.reject)}) == len(NUMBERS)
-    for language, words in TEXTS.items():
-        assert [label_of(word) for word in words.accept] == [1.0] * len(words.accept)
-        assert [label_of(word) for word in words.reject] == [0.0] * len(words.reject)
-        assert choices_of(language, 0, 1) == [words.accept[0], words.reject[0]]
-    assert choices_of("german", 1, 5) == [1, 2, 3, 4, 5]
+    words = {language: choices_of(language, 0, 1) for language in PACKS | {"english"}}
+    assert len({accepts for accepts, _ in words.values()}) > 5
+    assert {(label_of(accepts), label_of(rejects)) for accepts, rejects in words.values()} == {(1.0, 0.0)}
 
 
 @pytest.mark.parametrize(
@@ -169,6 +161,10 @@ def test_other_cells_are_no_labels(cell: Any) -> None:
 def test_the_docs_list_the_words_that_labels_may_be() -> None:
     listed = {
         language.lower(): (accept.split(", "), reject.split(", "))
-        for language, accept, reject in table(Path(__file__).parents[3] / "docs" / "judging-the-judge.md", "language")
+        for language, accept, reject in table(Path(__file__).parents[3] / "docs" / "labels.md", "language")
     }
-    assert listed == {language: (list(words.accept), list(words.reject)) for language, words in TEXTS.items()}
+    assert len(listed) == 11
+    for language, (accept, reject) in listed.items():
+        assert choices_of(language, 0.0, 1.0) == [accept[0], reject[0]]
+        assert {*map(label_of, accept)} == {1.0}
+        assert {*map(label_of, reject)} == {0.0}

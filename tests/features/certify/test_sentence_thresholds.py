@@ -2,19 +2,15 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
 from known_verifier import KnownVerifier
-from labelled_runs import shown
+from labelled_runs import keep_draw, shown
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet
-from rag_evaluator.features.certify.coefficients import pairs_of
-from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.features.certify.thresholds import find_threshold
 
 ROWS = 20
 
@@ -84,38 +80,35 @@ def test_the_threshold_of_sentences_is_the_one_with_the_best_balanced_accuracy_n
     assert own["signature"] == {"verifier": "known"}
 
 
-def test_held_out_verdicts_are_those_of_thresholds_that_other_rows_chose() -> None:
-    """All rows but one would choose 0.35; the fold without that row's class boundary chooses otherwise."""
-    values = [0.1, 0.2] * 10 + [0.6, 0.7] * 10
-    labels = [0.0] * 20 + [1.0] * 20
-    units = [str(place) for place in range(40)]
-    clear = find_threshold(pairs_of(values, labels, units))
-    assert clear is not None
-    assert (clear["threshold"], clear["balanced_accuracy"]["value"], clear["at_half"]["value"]) == (
-        pytest.approx(0.4),
-        1.0,
-        1.0,
-    )
-    # one row alone has labels between: its own fold does not see them, so that its verdicts are wrong
-    more = find_threshold(pairs_of([*values, 0.3, 0.3], [*labels, 1.0, 1.0], [*units, "alone", "alone"]))
-    assert more is not None
-    assert more["threshold"] == pytest.approx(0.25)
-    assert (more["labels"], more["rows"]) == (42, 41)
-    assert more["balanced_accuracy"]["value"] == pytest.approx((20 / 22 + 1) / 2)
-    assert more["at_half"]["value"] == pytest.approx((20 / 22 + 1) / 2)
+def test_held_out_verdicts_are_those_of_thresholds_that_other_rows_chose(tmp_path: Path) -> None:
+    """Both sentences of one row alone have labels between: its own fold does not see them."""
+    values = {f"{place} of {row}.": value for row in range(20) for place, value in enumerate((0.1, 0.2 + row % 2 / 2))}
+    values |= {"0 of 20.": 0.3, "1 of 20.": 0.3}
+    rows = [
+        {"user_input": f"{row}?", "retrieved_contexts": ["c"], "response": f"0 of {row}. 1 of {row}."}
+        for row in range(21)
+    ]
+    known = KnownVerifier({("c", text): value for text, value in values.items()})
+    folder = tmp_path / "run"
+    RAGEvaluator({"metrics": ["groundedness"]}, verifier=known).evaluate(rows, folder=folder)
+    lines = [
+        f"{text.split()[2]}groundedness,{text},{int(value >= 0.3)}".replace(".g", ",g")
+        for text, value in values.items()
+    ]
+    (tmp_path / "l.csv").write_text("\n".join(["row,metric,statement,label", *lines]))
+    own = found(folder, tmp_path / "l.csv", tmp_path / "c.json")
+    assert (own["threshold"], own["labels"], own["rows"]) == (pytest.approx(0.25), 42, 21)
+    assert own["balanced_accuracy"]["value"] == pytest.approx((10 / 12 + 1) / 2)
+    assert own["at_half"]["value"] == pytest.approx((10 / 12 + 1) / 2)
 
 
-@pytest.mark.parametrize(
-    ("values", "labels"),
-    [
-        ([0.1, 0.9] * 9, [0.0, 1.0] * 9),
-        ([0.1, 0.9] * 20, [0.0] * 36 + [1.0] * 4),
-        ([0.5] * 40, [0.0, 1.0] * 20),
-        ([0.1, 0.9] * 20, [1.0] * 40),
-    ],
-)
-def test_few_labels_one_class_and_equal_probabilities_choose_nothing(values: list[float], labels: list[float]) -> None:
-    assert find_threshold(pairs_of(values, labels)) is None
+@pytest.mark.parametrize("accepted", [(), (0.1, 0.4, 0.6)], ids=["few of one class", "one class"])
+def test_labels_of_one_class_choose_no_threshold(run: Path, tmp_path: Path, accepted: Sequence[float]) -> None:
+    lines = sentences(tmp_path / "l.csv", accepted).read_text().splitlines()
+    if not accepted:  # all but four are rejected
+        lines[5:] = [line[:-1] + "0" for line in lines[5:]]
+    (tmp_path / "l.csv").write_text("\n".join(lines))
+    assert "verifier" not in certify(run, tmp_path / "l.csv", out=tmp_path / "c.json").certificate
 
 
 def judge(model_id: str) -> ScriptedJudge:
@@ -173,6 +166,11 @@ def test_a_sheet_of_sentences_that_was_filled_in_gives_the_threshold(run: Path, 
     certification = certify(run, tmp_path / "filled.xlsx", out=tmp_path / "c.json")
     own = certification.certificate["verifier"]["groundedness"]
     assert (own["threshold"], own["by"], own["labels"], own["rows"]) == (0.5, "sentences", 40, 20)
+    auc = certification.certificate["metrics"]["groundedness"]["statements"]["binary"]["auc"]
+    assert certification.conclusion.sentences[0] == (
+        "The scores are useful for groundedness: they rank a statement that people accept above one that they reject "
+        f"in 100 % [{100 * auc['ci_low']:.0f}, 100] of pairs, by 40 labels of statements in 20 rows."
+    )
     assert certification.conclusion.sentences[-1] == (
         "The best threshold for sentences of groundedness is 0.5, by 40 labels of sentences in 20 rows: balanced "
         "accuracy 1.00 [0.84, 1.00] on labels that did not choose it; 0.5 has 1.00 [0.84, 1.00]."
@@ -185,9 +183,8 @@ def test_rows_that_were_not_drawn_choose_no_threshold(run: Path, tmp_path: Path)
     record = label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
     assert len(record.rows) == ROWS, "all rows of this run are drawn"
     lines = sentences(tmp_path / "l.csv", (0.4, 0.6)).read_text(encoding="utf-8").splitlines()
-    drawn = replace(record, rows=record.rows[:15], probabilities=[0.75] * ROWS)
-    write_draw(run, drawn)
-    with_draw = [f"{lines[0]},draw", *(f"{line},{drawn.name}" for line in lines[1:])]
+    drawn = keep_draw(run, record.rows[:15], [0.75] * ROWS, "groundedness")
+    with_draw = [f"{lines[0]},draw", *(f"{line},{drawn}" for line in lines[1:])]
     (tmp_path / "d.csv").write_text("\n".join(with_draw) + "\n", encoding="utf-8")
     own = found(run, tmp_path / "d.csv", tmp_path / "c.json")
     assert (own["labels"], own["rows"]) == (30, 15)

@@ -1,13 +1,13 @@
 """What RAG systems of the usual libraries return, read as rows of a dataset."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.features.chains.collecting import output_row
+from rag_evaluator import collect, load_dataset
 
 QUESTION = "Where was Nolu Brak born?"
 ANSWER = "In Tesk."
@@ -66,12 +66,12 @@ OUTPUTS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("output", "columns"), OUTPUTS.values(), ids=OUTPUTS)
-def test_what_a_system_returns_is_read_as_a_row(output: Any, columns: dict[str, Any]) -> None:
-    (sample,) = load_dataset([output_row(output)])
-    assert sample.columns == columns
+def test_what_a_system_returns_is_read_as_a_row(output: Any, columns: dict[str, Any], tmp_path: Path) -> None:
+    (sample,) = load_dataset(collect(lambda question: output, [QUESTION], tmp_path / "rows.jsonl"))
+    assert sample.columns == {"user_input": QUESTION, **columns}
 
 
 @pytest.mark.parametrize("output", [None, 3, object()], ids=["nothing", "a number", "an object"])
-def test_what_is_no_result_is_refused_with_what_is_expected(output: Any) -> None:
-    with pytest.raises(DatasetError, match="expected an answer, a list of documents or a result with both"):
-        output_row(output)
+def test_what_is_no_result_is_refused_with_what_is_expected(output: Any, tmp_path: Path) -> None:
+    [row] = collect(lambda question: output, [QUESTION], tmp_path / "rows.jsonl")
+    assert "expected an answer, a list of documents or a result with both" in row["error"]

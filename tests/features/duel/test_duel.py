@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,9 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.features.duel.judging import DECIDED, DuelInput, pairs_of
-from rag_evaluator.judge import Draw, Opinion, PromptText, source_of
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.protocol import Capabilities, log_ratio
-from rag_evaluator.results import Run
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Draw, Opinion, PromptText, as_judge, source_of
+from rag_evaluator.prompts import prompt_models
 from rag_evaluator.run import Journal, read_finished
 from tests.loaded_prompts import load_prompts
 
@@ -186,6 +183,65 @@ def test_exchanging_the_runs_exchanges_wins_and_losses_only(tmp_path: Path, duel
     assert back.summary["position_bias"] == there.summary["position_bias"]
 
 
+def first_wins(asked: Json) -> float:
+    """Of a judge that goes by the place."""
+    return 0.9
+
+
+def best_wins(asked: Json) -> float:
+    return 0.9 if asked["answer_1"] < asked["answer_2"] else 0.1
+
+
+EVEN = (["a1", "b2"] * 10, ["b1", "a2"] * 10)
+SENTENCES: dict[str, tuple[tuple[list[str], list[str]], Callable[[Json], float], tuple[str, str], str]] = {
+    "a wins": ((["a"] * 20, ["b"] * 20), best_wins, ("a", "b"), "a wins: 1.00 [{low}, 1.00] of 20 rows against b, "),
+    "figures are those of b": (
+        (["b"] * 20, ["a"] * 20), best_wins, ("a", "b"), "b wins: 1.00 [{low}, 1.00] of 20 rows against a, "
+    ),
+    "not settled": (EVEN, best_wins, ("a", "b"), "Not settled which run answers better: a wins 0.50 ["),
+    "one name": (EVEN, best_wins, ("a", "other/a"), "Not settled which run answers better: a (a) wins 0.50 ["),
+    "one row": ((["a"], ["b"]), best_wins, ("a", "b"), "Not settled which run answers better: a wins 1.00 [0.00, "),
+    "the same": ((["a"] * 20, ["a"] * 20), best_wins, ("a", "b"), "No difference: in 20 rows both runs have the same"),
+    "by place": (
+        (["a"] * 20, ["b"] * 20), first_wins, ("a", "b"),
+        "In 100 % of 20 rows the judge chose the same place in both orders, mostly the first",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "share", "names", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_a_run_wins_if_the_whole_interval_is_on_one_side_of_one_half(
+    texts: tuple[list[str], list[str]],
+    share: Callable[[Json], float],
+    names: tuple[str, str],
+    sentence: str,
+    tmp_path: Path,
+    duel: Duel,
+    capsys: Capture,
+) -> None:
+    runs = [
+        write_run(tmp_path / name, [row(number, text) for number, text in enumerate(side)], name=name.split("/")[-1])
+        for name, side in zip(names, texts, strict=True)
+    ]
+    result = duel(*runs, judge=judge_of(share), out=tmp_path / "out")
+    rate = result.summary["measures"]["win rate of a"]
+    low = 1 - rate["ci_high"] if rate["mean"] < 0.5 else rate["ci_low"]
+    shown = " ".join(capsys.readouterr().out.split())
+    assert sentence.format(low=f"{low:.2f}") in shown
+
+
+def test_the_95_percent_interval_says_who_wins_whatever_interval_is_printed(
+    tmp_path: Path, duel: Duel, capsys: Capture
+) -> None:
+    """16 of 20 rows: 0.58 to 0.92; the interval of 0.999 holds one half."""
+    texts = ["a" if number < 16 else "c" for number in range(20)]
+    a = write_run(tmp_path / "a", [row(number, text) for number, text in enumerate(texts)], ci_level=0.999)
+    b = write_run(tmp_path / "b", [row(number, "b") for number in range(20)])
+    rate = duel(a, b, judge=judge_of(best_wins)).summary["measures"]["win rate of a"]
+    assert rate["ci_low"] < 0.5 < rate["interval_95"][0]
+    assert capsys.readouterr().out.startswith("a wins: 0.80 [")
+
+
 class Plain:
     """A judge without probabilities that prefers one answer; a `JudgeProtocol`.
 
@@ -200,7 +256,8 @@ class Plain:
         self.best = best
         self.window = window
         self.prompts = list[str]()
-        self.capabilities = Capabilities(2, True, False, window)
+        offered = as_judge(ScriptedJudge()).capabilities
+        self.capabilities = replace(offered, in_flight=2, greedy=True, probabilities=False, window=window)
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         if self.window is not None and self.room(prompt) < 0:
@@ -246,17 +303,16 @@ def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(
 ) -> None:
     runs = write_runs(tmp_path, [row(1, "In Tesk.")], [row(1, "I do not know.")])
     config = JudgeConfig(model=str(model_folder("llama-bytelevel")), dtype="float32", max_new_tokens=40)
-    judge = Judge(load_pipeline(config), config)
+    judge = Judge.from_config(config)
     [line] = duel(*runs, judge=judge).rows
     prompts = load_prompts(["duel"], "english", ROOT)
-    asked = DuelInput(user_input="Question 1?", reference="Tesk", answer_1="In Tesk.", answer_2="I do not know.")
+    asked = prompt_models()["duel", "prompt"][0](
+        user_input="Question 1?", reference="Tesk", answer_1="In Tesk.", answer_2="I do not know."
+    )
     prompt = prompts["duel", "prompt"].to_string(asked)
-    shares = asyncio.run(judge.inner.choose(prompt, ['{\n    "choice": 1', '{\n    "choice": 2']))
-    assert line["log_odds_a_first"] == pytest.approx(log_ratio(*shares.values()), abs=1e-4)
-    for choice, kind in DECIDED.items():
-        answer = asyncio.run(judge.inner.opinion(prompt, kind)).answer.model_dump()
-        assert answer["choice"] == choice
-        assert answer["reason"]
+    first, second = asyncio.run(judge.inner.choose(prompt, ['{\n    "choice": 1', '{\n    "choice": 2'])).values()
+    assert line["log_odds_a_first"] == pytest.approx(math.log(first / second), abs=1e-4)
+    assert line["winner"] == "tie" or line["reason"]
 
 
 SHOWN = [  # columns of a, columns of b, contexts, reference
@@ -326,12 +382,16 @@ def test_several_answers_to_one_question_are_paired_in_order_and_depend_on_each_
     assert result.summary["measures"]["win rate of a"]["ci_method"] == "range: one cluster"
 
 
-def test_the_cluster_is_that_of_the_configuration(tmp_path: Path) -> None:
+def test_the_cluster_is_that_of_the_configuration(tmp_path: Path, duel: Duel) -> None:
     a = [row(1, "good", topic="x"), row(2, "poor", topic="x"), row(3, "poor", topic="y")]
     b = [row(1, "bad"), row(2, "fine"), row(3, "fine")]
     runs = (write_run(tmp_path / "a", a, cluster="topic"), write_run(tmp_path / "b", b))
-    units = pairs_of([Run(run) for run in runs], None, make_config({"metrics": ["bleu"], "cluster": "topic"}))
-    assert [unit.cluster for unit in units.units] == ["x", "x", "y"]
+    clustered = duel(*runs, judge=judge_of(by_table)).summary["measures"]["win rate of a"]
+    assert clustered["ci_method"].endswith("clustered")
+    together = [{**each, "topic": "x"} for each in a]
+    write_run(tmp_path / "c", together, cluster="topic")
+    one = duel(tmp_path / "c", runs[1], judge=judge_of(by_table)).summary["measures"]["win rate of a"]
+    assert one["ci_method"] == "range: one cluster"
 
 
 LASTING = [

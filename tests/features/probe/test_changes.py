@@ -2,16 +2,11 @@
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-from rag_evaluator import METRICS, load_dataset
-from rag_evaluator.config import find_language
-from rag_evaluator.dataset import Sample
-from rag_evaluator.features.probe.changes import good_side
-from rag_evaluator.features.probe.facts import EVASIVE, holds, normalised, shared
-from rag_evaluator.features.probe.figures import PROBES, ChangedRow, pairs_of
+from probed_rows import changed_rows, letters, normalised
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
     "english": [
@@ -62,37 +57,37 @@ def rows_in(language: str) -> list[dict[str, Any]]:
     ]
 
 
-def made(rows: list[dict[str, Any]], language: str, seed: int = 0, size: int = 100) -> list[ChangedRow]:
-    return pairs_of(load_dataset(rows), size, find_language(language), seed)[1]
+Lines = list[dict[str, Any]]
 
 
-def of(pairs: list[ChangedRow], probe: str) -> list[ChangedRow]:
-    return [pair for pair in pairs if pair.probe == probe]
+def of(lines: Lines, probe: str) -> Lines:
+    return [line for line in lines if line["probe"] == probe]
 
 
-def texts_of(sample: Sample) -> list[str]:
-    return [sample.columns["user_input"], sample.columns["reference"], *sample.columns["retrieved_contexts"]]
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Lines]:
+    """What the probes make of the rows of each language."""
+    return {name: changed_rows(tmp_path_factory.mktemp(name), rows_in(name), name) for name in LANGUAGES}
 
 
-def test_the_metrics_of_the_probes_are_metrics() -> None:
-    named = {name for probe in PROBES.values() for name in probe.metrics}
-    assert named <= set(METRICS)
-    judged = {name for name, metric in METRICS.items() if metric.judge}
-    rubrics = {"instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"}
-    others = {"context_entity_recall", "noise_sensitivity", "refusal_correctness", "summary_score"}
-    assert judged - named == rubrics | others, "a new metric stands in a probe, or is named here"
+def texts_of(language: str, line: Mapping[str, Any]) -> str:
+    """All texts of the row that was changed."""
+    question, answer, context, _ = DATA[language][line["row"]]
+    return "\n".join([question, answer, context, REMARKS[language]])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_changed_number_is_one_of_the_dataset_that_the_row_does_not_know(language: str) -> None:
-    pairs = of(made(rows_in(language), language), "changed_number")
-    assert len(pairs) >= 2
+def test_a_changed_number_is_one_of_the_dataset_that_the_row_does_not_know(
+    language: str, made: dict[str, Lines]
+) -> None:
+    lines = of(made[language], "changed_number")
+    assert len(lines) >= 2
     known = {number for *_, number in DATA[language]}
-    for pair in pairs:
-        good = pair.good.columns["response"]
-        bad = pair.changed["response"]
+    for line in lines:
+        good = line["good"]["response"]
+        bad = line["changed"]["response"]
         [new] = [number for number in known if number in bad and number not in good]
-        assert not any(holds(text, new) for text in texts_of(pair.good))
+        assert new not in texts_of(language, line)
         [old] = [number for number in known if number in good]
         assert bad == good.replace(old, new)
 
@@ -105,120 +100,131 @@ def test_a_changed_number_is_one_of_the_dataset_that_the_row_does_not_know(langu
         ("chinese", {"大桥之歌", "小河之书"}),
     ],
 )
-def test_a_changed_name_is_one_of_the_dataset_that_the_row_does_not_know(language: str, names: set[str]) -> None:
-    pairs = of(made(rows_in(language), language), "changed_name")
-    assert pairs
-    for pair in pairs:
-        new = next(name for name in sorted(names, key=len, reverse=True) if name in pair.changed["response"])
-        assert not any(holds(text, new) for text in texts_of(pair.good))
+def test_a_changed_name_is_one_of_the_dataset_that_the_row_does_not_know(
+    language: str, names: set[str], made: dict[str, Lines]
+) -> None:
+    lines = of(made[language], "changed_name")
+    assert lines
+    for line in lines:
+        new = next(name for name in sorted(names, key=len, reverse=True) if name in line["changed"]["response"])
+        assert new not in texts_of(language, line)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_contradiction_is_a_context_sentence_with_another_number_or_name(language: str) -> None:
-    pairs = of(made(rows_in(language), language), "contradiction")
-    assert pairs
-    for pair in pairs:
-        good = pair.good.columns["response"]
-        bad = pair.changed["response"]
+def test_a_contradiction_is_a_context_sentence_with_another_number_or_name(
+    language: str, made: dict[str, Lines]
+) -> None:
+    lines = of(made[language], "contradiction")
+    assert lines
+    for line in lines:
+        good = line["good"]["response"]
+        bad = line["changed"]["response"]
         assert bad.startswith(good)
         added = bad.removeprefix(good).strip()
-        context = pair.good.columns["retrieved_contexts"][0]
+        context = DATA[language][line["row"]][2]
         assert normalised(added) != normalised(context)
         same = sum(first == second for first, second in zip(added, context, strict=False))
         assert same > 3 or added[-5:] == context[-5:]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_other_answers_and_contexts_are_those_of_rows_that_do_not_help(language: str) -> None:
-    pairs = made(rows_in(language), language)
-    assert of(pairs, "other_answer")
-    for pair in of(pairs, "other_answer"):
-        text = pair.changed["response"]
-        assert text in [answer for _, answer, *_ in DATA[language]]
-        assert shared(text, pair.good.columns["response"]) <= 0.5
-    assert of(pairs, "other_contexts")
-    for pair in of(pairs, "other_contexts"):
-        assert not any(holds(text, pair.good.columns["response"]) for text in pair.changed["retrieved_contexts"])
-        assert not set(pair.changed["retrieved_contexts"]) & set(pair.good.columns["retrieved_contexts"])
+def test_other_answers_and_contexts_are_those_of_rows_that_do_not_help(language: str, made: dict[str, Lines]) -> None:
+    answers = of(made[language], "other_answer")
+    contexts = of(made[language], "other_contexts")
+    assert answers and contexts
+    for line in answers:
+        assert line["changed"]["response"] in [answer for _, answer, *_ in DATA[language]]
+        assert line["changed"]["response"] != line["good"]["response"]
+    for line in contexts:
+        others = line["changed"]["retrieved_contexts"]
+        assert not any(letters(DATA[language][line["row"]][1]) in letters(text) for text in others)
+        assert not set(others) & set(line["good"]["retrieved_contexts"])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_expected_contexts_come_last_and_controls_say_the_same(language: str) -> None:
-    pairs = made(rows_in(language), language)
-    assert of(pairs, "dropped_context")
-    for pair in of(pairs, "dropped_context"):  # the context with the reference is the first
-        assert pair.changed["retrieved_contexts"] == pair.good.columns["retrieved_contexts"][1:]
-    for pair in of(pairs, "shuffled_contexts"):
-        assert pair.changed["retrieved_contexts"] == pair.good.columns["retrieved_contexts"][::-1]
-    for pair in of(pairs, "same_text"):
-        assert normalised(pair.changed["response"]) == normalised(pair.good.columns["response"])
-        assert pair.changed["response"] != pair.good.columns["response"]
-    for pair in of(pairs, "longer"):
-        twice = f"{pair.good.columns['response']} {pair.good.columns['response']}"
-        assert normalised(pair.changed["response"]) == normalised(twice)
-    assert [len(of(pairs, probe)) for probe in ("shuffled_contexts", "same_text", "longer", "evasive")] == [4] * 4
+def test_expected_contexts_come_last_and_controls_say_the_same(language: str, made: dict[str, Lines]) -> None:
+    lines = made[language]
+    assert of(lines, "dropped_context")
+    for line in of(lines, "dropped_context"):  # the context with the reference is the first
+        assert line["changed"]["retrieved_contexts"] == line["good"]["retrieved_contexts"][1:]
+    for line in of(lines, "shuffled_contexts"):
+        assert line["changed"]["retrieved_contexts"] == line["good"]["retrieved_contexts"][::-1]
+    for line in of(lines, "same_text"):
+        assert letters(line["changed"]["response"]) == letters(line["good"]["response"])
+        assert line["changed"]["response"] != line["good"]["response"]
+    for line in of(lines, "longer"):
+        assert letters(line["changed"]["response"]) == 2 * letters(line["good"]["response"])
+    assert [len(of(lines, probe)) for probe in ("shuffled_contexts", "same_text", "longer", "evasive")] == [4] * 4
 
 
-def test_the_good_side_has_the_reference_for_its_response_and_nothing_that_belongs_to_the_old_contexts() -> None:
-    row = {**rows_in("english")[0], "retrieved_context_ids": ["a", "b"], "own": 1}
-    [sample] = load_dataset([row])
-    good = good_side(sample)
-    assert good.columns["response"] == row["reference"]
-    assert "retrieved_context_ids" not in good.columns
-    assert good.row["own"] == 1
-
-
-def test_the_choice_is_the_same_for_any_order_of_rows_and_another_for_another_seed() -> None:
+def test_the_choice_is_the_same_for_any_order_of_rows_and_another_for_another_seed(tmp_path: Path) -> None:
     rows = [{**row, "user_input": f"{row['user_input']} {number}"} for number in range(8) for row in rows_in("english")]
     shuffled = random.Random(5).sample(rows, len(rows))
 
-    def found(rows: list[dict[str, Any]], seed: int) -> list[str]:
-        pairs = made(rows, "english", seed, size=6)
-        return sorted(f"{pair.good.columns['user_input']}|{pair.probe}|{pair.changed}" for pair in pairs)
+    def found(name: str, rows: list[dict[str, Any]], seed: int) -> list[str]:
+        lines = changed_rows(tmp_path / name, rows, "english", seed, size=6)
+        return sorted(f"{line['question']}|{line['probe']}|{line['changed']}" for line in lines)
 
-    assert found(rows, 0) == found(shuffled, 0)
-    assert found(rows, 0) != found(rows, 1)
+    assert found("a", rows, 0) == found("b", shuffled, 0)
+    assert found("a", rows, 0) != found("c", rows, 1)
 
 
-def test_rows_with_the_same_question_do_not_lend_each_other_answers_and_contexts() -> None:
+def test_rows_with_the_same_question_do_not_lend_each_other_answers_and_contexts(tmp_path: Path) -> None:
     rows = [{**row, "user_input": "One question?"} for row in rows_in("english")]
-    assert {pair.probe for pair in made(rows, "english")}.isdisjoint({"other_answer", "other_contexts"})
+    probes = {line["probe"] for line in changed_rows(tmp_path, rows)}
+    assert probes.isdisjoint({"other_answer", "other_contexts"})
 
 
 @pytest.mark.parametrize(
-    ("row", "probes"),
+    "row",
     [
-        ({"user_input": "Where?"}, set()),
-        ({"user_input": "Where?", "response": None, "retrieved_contexts": ["In Tesk."]}, set()),
-        ({"user_input": "Where?", "response": " ", "retrieved_contexts": []}, set()),
-        ({"user_input": "Where?", "response": "In Tesk."}, {"evasive", "same_text", "longer"}),
-        ({"response": "In Tesk."}, {"evasive", "same_text", "longer"}),
-        ({"user_input": "Where?", "response": "…", "reference": "।"}, {"evasive", "same_text", "longer"}),
+        {"user_input": "Where?", "response": "In Tesk."},
+        {"response": "In Tesk."},
+        {"user_input": "Where?", "response": "…", "reference": "।"},
     ],
 )
-def test_a_row_gets_the_probes_that_its_columns_allow(row: dict[str, Any], probes: set[str]) -> None:
-    assert {pair.probe for pair in made([row], "english")} == probes
+def test_a_row_gets_the_probes_that_its_columns_allow(row: dict[str, Any], tmp_path: Path) -> None:
+    assert {line["probe"] for line in changed_rows(tmp_path, [row])} == {"evasive", "same_text", "longer"}
 
 
 @pytest.mark.parametrize(
     "response",
     ["It is not in Tesk.", "Was it in Tesk?", "It was in Tesk or Selo.", "It holds more than 812 people."],
 )
-def test_what_may_hold_of_something_else_is_not_changed(response: str) -> None:
+def test_what_may_hold_of_something_else_is_not_changed(response: str, tmp_path: Path) -> None:
     rows = [{**rows_in("english")[0], "reference": response}, *rows_in("english")[1:]]
-    changed = [pair for pair in made(rows, "english") if pair.row == 0]
-    assert {pair.probe for pair in changed}.isdisjoint({"changed_name", "changed_number"})
+    probes = {line["probe"] for line in changed_rows(tmp_path, rows) if line["row"] == 0}
+    assert probes.isdisjoint({"changed_name", "changed_number"})
 
 
-def test_a_context_is_dropped_only_if_it_alone_helps() -> None:
-    row = rows_in("english")[0]
+def test_a_context_is_dropped_only_if_it_alone_helps(tmp_path: Path) -> None:
+    row, *others = rows_in("english")
     both = {**row, "retrieved_contexts": [row["retrieved_contexts"][0], "People say: she was born in Tesk."]}
-    assert of(made([both, *rows_in("english")[1:]], "english"), "dropped_context")[0].row != 0
     written_freely = {**row, "reference": "The engineer was born in a place called Tesk."}
-    assert of(made([written_freely, *rows_in("english")[1:]], "english"), "dropped_context")[0].row == 0
+    for name, first, is_dropped in (("both", both, False), ("freely", written_freely, True)):
+        lines = of(changed_rows(tmp_path / name, [first, *others]), "dropped_context")
+        assert (lines[0]["row"] == 0) == is_dropped
 
 
-def test_an_evasive_answer_is_known_in_every_language_of_the_packs() -> None:
+def test_an_evasive_answer_is_known_in_every_language_of_the_packs(tmp_path: Path) -> None:
     packs = {"arabic", "chinese", "english", "french", "german", "hindi", "italian", "japanese", "korean"}
-    assert {*packs, "portuguese", "spanish"} <= set(EVASIVE)
-    assert not of(made(rows_in("english"), "swahili"), "evasive")
+    texts = set()
+    for language in {*packs, "portuguese", "spanish"}:
+        [line] = of(changed_rows(tmp_path / language, rows_in("english")[:1], language), "evasive")
+        texts.add(line["changed"]["response"])
+    assert len(texts) == 11
+    assert not of(changed_rows(tmp_path / "swahili", rows_in("english")[:1], "swahili"), "evasive")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_near"),
+    [("1980", "1989", True), ("1980", "1990", False), ("30", "28", True), ("3,450", "3,500", True)],
+)
+def test_a_number_that_may_be_the_same_rounded_replaces_none(
+    first: str, second: str, is_near: bool, tmp_path: Path
+) -> None:
+    rows = [
+        {"user_input": f"{word}?", "response": f"It has {number} {word}.", "retrieved_contexts": [f"It is {word}."]}
+        for word, number in (("towers", first), ("gates", second))
+    ]
+    assert bool(of(changed_rows(tmp_path, rows), "changed_number")) is not is_near

@@ -1,7 +1,6 @@
 """The control: sentences that contexts of other rows support, by hand and for a verifier of a known specificity."""
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,19 +8,15 @@ from typing import Any
 
 import pytest
 from known_verifier import KnownVerifier
+from probed_rows import changed_rows, kept_in, normalised
 
-from rag_evaluator import load_dataset, probe
-from rag_evaluator.config import find_language
-from rag_evaluator.features.probe.control import control_of
-from rag_evaluator.features.probe.facts import normalised
-from rag_evaluator.features.probe.figures import pairs_of
-from rag_evaluator.results import VERIFIED
-from rag_evaluator.run import Record
+from rag_evaluator import JudgementError, probe
 from rag_evaluator.verifiers import EvidencePiece, Support
 
 SIZES = (1, 5, 10, 20)
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 FALSE_SUPPORT = 0.1
+AS_MANY = "as_many_contexts"
 
 
 def name_of(number: int) -> str:
@@ -60,18 +55,13 @@ class Careless:
         return Support(values[place], EvidencePiece(contexts[place], (place,)), len(contexts), place)
 
 
-def lines_of(folder: Path) -> list[dict[str, Any]]:
-    lines = map(json.loads, (folder / "probe" / "rows.jsonl").read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line["probe"] == "as_many_contexts"]
-
-
 def test_the_control_of_a_verifier_is_what_its_specificity_makes_of_so_many_pieces(tmp_path: Path) -> None:
     rows = rows_of([size for size in SIZES for _ in range(25)])
     config = {"metrics": ["groundedness"], "probe": {"sample": len(rows)}}
     found = probe(config, rows, tmp_path, verifier=Careless())["control"]["groundedness"]
     assert [share["pieces"] for share in found["others"]] == ["all", "1", "2-5", "6-10", "more"]
     supported: dict[int, list[bool]] = {size: [] for size in SIZES}
-    for line in lines_of(tmp_path):
+    for line in kept_in(tmp_path, AS_MANY):
         contexts = line["changed"]["retrieved_contexts"]
         sentences = re.findall(r"[^.]+\.", rows[line["row"]]["reference"])
         supported[len(contexts)] += [
@@ -84,16 +74,16 @@ def test_the_control_of_a_verifier_is_what_its_specificity_makes_of_so_many_piec
     assert [share["mean"] for share in found["own"]] == [1.0] * 5
 
 
-def test_contexts_of_other_rows_are_as_many_are_seeded_and_do_not_hold_the_answer() -> None:
+def test_contexts_of_other_rows_are_as_many_are_seeded_and_do_not_hold_the_answer(tmp_path: Path) -> None:
     rows = rows_of([3, 4, 2, 5])
     rows[1]["retrieved_contexts"][1] = rows[0]["retrieved_contexts"][1]  # one that two rows share
     rows[2]["retrieved_contexts"][1] = rows[3]["reference"]  # one that holds another row's answer
 
-    def made(seed: int) -> dict[int, list[str]]:
-        pairs = pairs_of(load_dataset(rows), 10, find_language("english"), seed)[1]
-        return {pair.row: pair.changed["retrieved_contexts"] for pair in pairs if pair.probe == "as_many_contexts"}
+    def made(name: str, seed: int) -> dict[int, list[str]]:
+        lines = changed_rows(tmp_path / name, rows, seed=seed)
+        return {line["row"]: line["changed"]["retrieved_contexts"] for line in lines if line["probe"] == AS_MANY}
 
-    drawn = made(0)
+    drawn = made("a", 0)
     assert {row: len(contexts) for row, contexts in drawn.items()} == {0: 3, 1: 4, 2: 2, 3: 5}
     for row, contexts in drawn.items():
         texts = list(map(normalised, contexts))
@@ -102,37 +92,28 @@ def test_contexts_of_other_rows_are_as_many_are_seeded_and_do_not_hold_the_answe
         assert normalised(rows[row]["reference"]) not in texts
     owners = [row for row in (0, 1, 2) if set(drawn[3]) & set(rows[row]["retrieved_contexts"])]
     assert owners == [0, 1, 2], "one context of each other row in turn"
-    assert made(0) == drawn != made(1)
+    assert made("b", 0) == drawn != made("c", 1)
 
 
-def test_a_row_for_which_the_others_have_too_few_contexts_has_no_control() -> None:
-    pairs = pairs_of(load_dataset(rows_of([1, 1, 3])), 10, find_language("english"), 0)[1]
-    assert [pair.row for pair in pairs if pair.probe == "as_many_contexts"] == [0, 1]
+def test_a_row_for_which_the_others_have_too_few_contexts_has_no_control(tmp_path: Path) -> None:
+    lines = changed_rows(tmp_path, rows_of([1, 1, 3]))
+    assert [line["row"] for line in lines if line["probe"] == AS_MANY] == [0, 1]
 
 
-def score(verdicts: Sequence[int], pieces: int) -> Record:
-    said = {"sentences": [{"statement": "x", "verdict": verdict} for verdict in verdicts], "pieces": pieces}
-    return Record(1.0, details={"judgements": [{"prompt": "other"}, {"prompt": VERIFIED, "response": said}]})
+class Failing(Careless):
+    """It says nothing of the sentences of one row."""
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        if any(name_of(0) in text for text in hypotheses):
+            raise JudgementError("nothing to say")
+        return super().supports(contexts, hypotheses, question)
 
 
-def test_shares_are_those_of_sentences_by_the_number_of_pieces_of_rows_with_both_scores() -> None:
-    missing = Record(None, "too long")
-    found = control_of(
-        [
-            ("0", score([1, 1, 0], 1), score([1, 0, 0], 1)),
-            ("1", score([1], 2), score([1], 7)),
-            ("2", score([1, 1], 2), missing),
-            ("3", missing, score([1], 1)),
-        ]
-    )
-    shares = {side: [(each["pieces"], each["rows"], each["n"], each["mean"]) for each in found[side]] for side in found}
-    assert shares == {
-        "own": [("all", 2, 4, 0.75), ("1", 1, 3, pytest.approx(2 / 3)), ("2-5", 1, 1, 1.0)],
-        "others": [("all", 2, 4, 0.5), ("1", 1, 3, pytest.approx(1 / 3)), ("6-10", 1, 1, 1.0)],
-    }
-    assert "clustered" in found["own"][0]["ci_method"]
-    assert control_of([("2", score([1, 1], 2), missing)]) == {}
-    assert control_of([("4", Record(1.0, details={"judgements": []}), score([1], 1))]) == {}
+def test_a_row_without_a_score_is_not_in_the_control(tmp_path: Path) -> None:
+    found = probe({"metrics": ["groundedness"]}, rows_of([2, 2, 2]), tmp_path, verifier=Failing())["control"]
+    [whole, pieces] = found["groundedness"]["own"]
+    assert (whole["rows"], whole["n"], whole["mean"], pieces["pieces"]) == (2, 4, 1.0, "2-5")
+    assert "clustered" in whole["ci_method"]
 
 
 def test_metrics_of_a_verifier_are_probed_and_those_of_contexts_have_a_control(tmp_path: Path) -> None:

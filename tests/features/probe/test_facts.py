@@ -3,7 +3,7 @@
 import pytest
 
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe.facts import Names, are_near, numbers
+from rag_evaluator.features.probe.facts import Names, numbers
 
 NUMBERS = [
     (
@@ -80,22 +80,6 @@ def test_names_are_found_where_they_are(language: str, text: str, expected: list
 )
 def test_numbers_that_can_replace_each_other_have_the_same_shape(first: str, second: str, shapes: int) -> None:
     assert len({fact.shape for fact in numbers(f"{first}; {second}", find_language("arabic"))}) == shapes
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "near"),
-    [
-        ("1980", "1989", True),
-        ("1980", "1990", False),
-        ("230", "150", False),
-        ("5", "6", False),
-        ("30", "28", True),
-        ("3,450", "3,500", True),
-        ("٣٬٤٥٠", "٣٬٥٠٠", True),
-    ],
-)
-def test_a_number_that_may_be_the_same_rounded_is_near(first: str, second: str, near: bool) -> None:
-    assert are_near(first, second) is near
 
 
 def test_a_language_that_is_not_known_is_read_as_one_with_capital_letters() -> None:

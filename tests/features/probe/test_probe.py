@@ -1,34 +1,31 @@
 """`probe`: words that judges of known faults get, resume, workers, settings, the command."""
 
 import json
+import math
 import random
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from folders import error_of
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from probed_rows import normalised
 from pydantic import BaseModel
 
 from rag_evaluator import (
-    METRICS,
     ConfigError,
     CustomMetric,
     DatasetError,
     ResultsError,
     ScriptedJudge,
-    load_dataset,
     metric,
     probe,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import find_language
-from rag_evaluator.features.probe.facts import normalised
-from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.figures import PROBES, pairs_of, report, units_of
-from rag_evaluator.features.probe.verdicts import Word
-from rag_evaluator.run import Record
+from rag_evaluator.results import Score
+from rag_evaluator.scorer import Scorer
 
 Json = dict[str, Any]  # Any: JSON
 Capture = pytest.CaptureFixture[str]
@@ -146,20 +143,22 @@ def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_pa
     assert found["metrics"]["faithfulness"]["same_text"]["share"]["mean"] > 0.25
 
 
-def test_relevancy_of_0_is_floor_a_small_change_is_a_tie_and_no_score_is_missing() -> None:
-    pairs = pairs_of(load_dataset(rows_of(5)), 5, find_language("english"), 0)[1]
-    names = ("answer_relevancy", "answer_correctness")
-    metrics = {name: METRICS[name] for name in names}
-    good = {0: 0.0, 1: 0.8, 2: 0.8, 3: 0.8}
-    records = {
-        (unit.row, unit.side, unit.metric): Record(None, "too long")
-        if unit.row == 4
-        else Record(good[unit.row] - (0.0 if unit.side == "good" else (0.0, 0.04, 0.06, 0.01)[unit.row]))
-        for unit in units_of(pairs, metrics)
-    }
-    cells = report(pairs, metrics, records, ProbeConfig())["metrics"]
-    relevancy = cells["answer_relevancy"]["other_answer"]
-    correctness = cells["answer_correctness"]["other_answer"]
+def test_relevancy_of_0_is_floor_a_small_change_is_a_tie_and_no_score_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = rows_of(5)
+    falls = (0.0, 0.04, 0.06, 0.01)
+
+    async def score(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Score:
+        if sample.index == 4:
+            return Score(math.nan, "too long")
+        is_good = sample.columns["response"] == rows[sample.index]["reference"]
+        return Score((0.0 if sample.index == 0 else 0.8) - (0.0 if is_good else falls[sample.index]))
+
+    monkeypatch.setattr(Scorer, "score", score)
+    metrics = ["answer_relevancy", "answer_correctness"]
+    found = probe({"metrics": metrics}, rows, tmp_path, ScriptedJudge(), DeterministicFakeEmbedding(size=4))
+    relevancy, correctness = (found["metrics"][metric]["other_answer"] for metric in metrics)
     counts = ("pairs", "missing", "floor", "falls", "ties")
     assert [relevancy[name] for name in counts] == [5, 1, 1, 1, 2]
     assert [correctness[name] for name in counts] == [5, 1, 0, 2, 2]
@@ -250,11 +249,12 @@ def test_rows_that_have_changed_since_are_not_merged(
     assert "not the rows that were probed" in error_of(capsys, "merge", tmp_path / "results" / "run")
 
 
-def test_the_docs_list_the_probes_and_the_words() -> None:
+def test_the_docs_list_the_probes_and_the_words(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "probe.md").read_text("utf-8")
     probes, words = (
         re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
         for heading in ("| probe | change |", "| word | meaning |")
     )
-    assert probes == list(PROBES)
-    assert words == list(get_args(Word))
+    made = list(probed("perfect", tmp_path)["probes"])
+    assert [name for name in probes if name in made] == made
+    assert {word for cells in WORDS.values() for of in cells.values() for word in of.values()} <= set(words)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.probe.verdicts import Pairs, Word, figures_of, judge_cells
-from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
+from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
+from rag_evaluator.statistics import PASS, Estimate, Scale, difference_interval, holm, mean_interval
 
 NAN = float("nan")
 JUDGED = Scale()
@@ -24,6 +24,10 @@ def pairs(falls: int, ties: int, rises: int, is_control: bool = False) -> Pairs:
     return Pairs([0.5] * len(changed), changed, units, JUDGED, "equal" if is_control else "worse")
 
 
+def as_json(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")}
+
+
 def judged(*cells: Pairs) -> dict[str, Any]:
     """The first cell, among others."""
     return judge_cells(cells)[0]
@@ -31,7 +35,7 @@ def judged(*cells: Pairs) -> dict[str, Any]:
 
 QUIET = (0, 50, 0)
 LOUD = (10, 40, 0)
-WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, Word]] = [
+WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, str]] = [
     ((19, 0, 0), QUIET, "too few"),
     ((0, 0, 0), QUIET, "too few"),
     ((20, 0, 0), QUIET, "reliable"),  # the lower end of 20 of 20 is 0.81
@@ -52,7 +56,7 @@ WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, Word]] = [
 
 
 @pytest.mark.parametrize(("counts", "control", "expected"), WORDS)
-def test_the_word_of_a_cell(counts: tuple[int, int, int], control: tuple[int, int, int] | None, expected: Word) -> None:
+def test_the_word_of_a_cell(counts: tuple[int, int, int], control: tuple[int, int, int] | None, expected: str) -> None:
     cell = judged(pairs(*counts), *([pairs(*control, is_control=True)] if control else []))
     assert (cell["word"], (cell["falls"], cell["ties"], cell["rises"])) == (expected, counts)
 
@@ -71,22 +75,47 @@ def test_what_is_above_the_control_is_the_paired_difference_of_the_shares() -> N
     above = judged(pairs(3, 1, 1), control)["above_control"]
     # rows 0, 1 and 3 have both: shares 1, 1 and 0.5 against 0.5, 1 and 0.5
     assert above["mean"] == pytest.approx((0.5 + 0 + 0) / 3)
-    assert above == figures_of(difference_interval([0.5, 0, 0], PASS))
+    assert above == as_json(difference_interval([0.5, 0, 0], PASS))
     assert "above_control" not in judged(pairs(3, 1, 1), replace(control, expected="not better"))
 
 
 def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None:
     cell = judged(pairs(10, 30, 2))
-    assert cell["share"] == figures_of(mean_interval([1] * 10 + [0.5] * 30 + [0] * 2, PASS)), "a tie counts half"
+    assert cell["share"] == as_json(mean_interval([1] * 10 + [0.5] * 30 + [0] * 2, PASS)), "a tie counts half"
     assert cell["p"] == pytest.approx(stats.binomtest(10, 12).pvalue)
     assert cell["p_holm"] == cell["p"]
+
+
+def test_many_falls_and_rises_give_nearly_the_p_value_of_all_flips() -> None:
+    exact = stats.binomtest(35, 60).pvalue
+    error = (exact * (1 - exact) / 9_999) ** 0.5
+    assert judged(pairs(35, 10, 25))["p"] == pytest.approx(exact, abs=4 * error)
+    assert judged(pairs(100, 0, 0))["p"] == 1 / 10_000
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_the_order_of_rows_does_not_change_the_p_value(count: int) -> None:
+    rng = np.random.default_rng(count)
+    changed = rng.choice([0.0, 0.5, 1.0], count, p=[0.5, 0.2, 0.3])
+    units = np.array([f"question {place}" for place in range(count)])
+    order = rng.permutation(count)
+    before, after = (
+        judged(Pairs([0.5] * count, changed[places], list(units[places]), JUDGED))["p"]
+        for places in (np.arange(count), order)
+    )
+    assert before == after
+
+
+def test_holm_raises_each_p_value_by_the_number_of_those_that_are_left() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])  # 3 x 0.01, 2 x 0.03, then not lower
+    assert holm([None, 0.02, None, 0.5]) == [None, pytest.approx(0.04), None, pytest.approx(0.5)]
 
 
 @pytest.mark.parametrize(
     ("cell", "alone", "among"),
     [(pairs(20, 0, 8), "weak", "undecided"), (pairs(8, 0, 20), "wrong way", "no better than chance")],
 )
-def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, among: Word) -> None:
+def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: str, among: str) -> None:
     first = judged(cell)
     tenth = judged(cell, *[pairs(14, 0, 14)] * 9)
     assert 0.01 < first["p"] < 0.05
@@ -98,7 +127,7 @@ def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, a
 def test_a_judge_that_always_gives_the_worst_score_has_a_word_of_its_own(
     scale: Scale, worst: float, other: float
 ) -> None:
-    def of(changed: Sequence[float]) -> Word | None:
+    def of(changed: Sequence[float]) -> Any:
         units = [f"{row:02d}" for row in range(len(changed))]
         return judged(Pairs([worst] * len(changed), changed, units, scale))["word"]
 
@@ -159,7 +188,7 @@ def test_a_change_within_the_tolerance_is_a_tie() -> None:
     assert judged(Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25))["ties"] == 1
 
 
-def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word | None]:
+def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Any]:
     """Every score is a coin; the good sides are the same in all probes."""
     rng = np.random.default_rng(seed)
     good = rng.integers(0, 3, rows) / 2

@@ -10,16 +10,15 @@ from folders import output_of
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup.check_command import exit_code
 from rag_evaluator.judge import Memory
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.given import IN_FLIGHT
 
 Json = dict[str, Any]  # Any: JSON
 Patch = pytest.MonkeyPatch
 Capture = pytest.CaptureFixture[str]
 ModelFolder = Callable[..., Path]
 Rows = list[Json]
+ENGINE = "rag_evaluator.judge.engines.transformers.engine.TransformersEngine.seconds_by_dtype"
+IN_FLIGHT = 16  # questions at a time, of a judge that does not say how many
 RATING = {"ContextRelevanceOutput": {"rating": 2}}
 STATEMENTS = {
     "StatementGeneratorOutput": {"statements": ["Nolu Brak was born in Tesk."]},
@@ -92,7 +91,7 @@ def test_a_faster_dtype_is_named_with_the_threads(
 ) -> None:
     path = project(tmp_path, rows, model_folder("llama-bytelevel"))
     assert set(found(check(path), "speed").details["seconds"]) == {"float32", "bfloat16"}
-    monkeypatch.setattr(TransformersEngine, "seconds_by_dtype", lambda _: seconds)
+    monkeypatch.setattr(ENGINE, lambda _: seconds)
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
     speed = found(check(path), "speed")
     assert speed.text == f"dtype float32, {speed.details['threads']} thread for 1 core{advice}"
@@ -216,7 +215,7 @@ def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, t
     assert found(refused, "results").state == "failed"
     assert "metrics: exact_match before, exact_match, rouge_score now" in found(refused, "results").text
     assert found(refused, "row").state == "ok", "the rest is looked at all the same"
-    assert exit_code(refused) == 2
+    assert main(["check", str(config)]) == 2
 
 
 RUNS: list[tuple[str, Json, Json, int | None, str]] = [  # before, now, scores done, said
@@ -261,7 +260,8 @@ def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
     keys: Json, name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("rag_evaluator.features.setup.checking.run", lambda coroutine: coroutine.close())
-    report = check(project(tmp_path, rows, "demo", **keys))
+    config = project(tmp_path, rows, "demo", **keys)
+    report = check(config)
     assert words in found(report, name).text
     warned = ("makes them", "English only", "not on Japanese: set judge.model")
     expected = "warning" if words in warned else "failed"
@@ -271,7 +271,7 @@ def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
         other: "warning" if other == "model" else "ok"
         for other in others  # the toy judge
     }
-    assert exit_code(report) == (0 if expected == "warning" else 2)
+    assert main(["check", str(config)]) == (0 if expected == "warning" else 2)
 
 
 def test_a_configuration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
@@ -293,10 +293,12 @@ def lost(prompt: str, response_model: Any) -> Mapping[str, Any]:
     ],
 )
 def test_the_exit_code_says_what_became_of_the_row(
-    script: Any, metrics: list[str], state: str, code: int, rows: Rows
+    script: Any, metrics: list[str], state: str, code: int, rows: Rows, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     report = check({"metrics": metrics}, ScriptedJudge(script), data=rows)
-    assert (found(report, "row").state, exit_code(report)) == (state, code)
+    monkeypatch.setattr("rag_evaluator.features.setup.checking.check", lambda *given, **options: report)
+    config = project(tmp_path, rows, "demo")
+    assert (found(report, "row").state, main(["check", str(config), "--json"])) == (state, code)
 
 
 def test_the_row_that_is_judged_has_what_the_metrics_need(rows: Rows) -> None:

@@ -13,8 +13,8 @@ from folders import error_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup.starter import propose
 from tests.dataset.data_files import write_jsonl
+from tests.features.setup.proposals import proposed
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "preguntas.csv"
@@ -188,7 +188,7 @@ def test_the_configuration_for_two_files_is_right_for_both_whatever_their_headin
         write_jsonl(tmp_path / f"{place}.jsonl", [{**row, **extra}])
     files = [tmp_path / "0.jsonl", tmp_path / "1.jsonl"]
     for metric in ("refusal_correctness", "answer_relevancy"):  # the first reads a reference where a row has one
-        config = yaml.safe_load(propose(files[0], tmp_path / "c.yaml", files[1:], metrics=[metric]).text)
+        config = yaml.safe_load(proposed(*files, metrics=[metric]).text)
         for file in files:
             [row] = RAGEvaluator({**config, "dataset": str(file)}).rows()
             assert {"user_input", "response"} <= row.columns.keys()
@@ -198,10 +198,10 @@ def test_a_second_file_in_another_language_is_named(tmp_path: Path) -> None:
     english = {"question": "Where was the painter Nolu Brak born?", "answer": "She was born in the town of Tesk."}
     spanish = {"question": "¿Dónde nació la pintora Nolu Brak?", "answer": "La pintora nació en la ciudad de Tesk."}
     files = [write_jsonl(tmp_path / f"{name}.jsonl", [row]) for name, row in (("A", english), ("B", spanish))]
-    notes = propose(files[0], tmp_path / "c.yaml", files[1:], metrics=["refusal_correctness"]).warnings
+    notes = proposed(*files, metrics=["refusal_correctness"]).warnings
     assert "B.jsonl is in spanish, and the prompts are in english" in notes[0]
     assert "--set language=spanish" in notes[0]
-    assert not any("B.jsonl" in note for note in propose(files[0], tmp_path / "c.yaml", files[:1]).warnings)
+    assert not any("B.jsonl" in note for note in proposed(files[0], files[0]).warnings)
 
 
 def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(folder: Path) -> None:

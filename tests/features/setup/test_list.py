@@ -8,12 +8,11 @@ from folders import output_of
 
 from rag_evaluator import METRICS
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.features.setup.init_command import LISTS
 
 NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 
 
-@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("kind", NAMES)
 def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(output_of(capsys, "list", kind, "--json"))
     assert {row["name"] for row in listed} == set(NAMES[kind])

@@ -2,15 +2,16 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
 
-from rag_evaluator import DatasetError
-from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.testset.corpus import CHUNKS, Document, chunks_of, read_corpus, splitter_of, write_corpus
+from rag_evaluator.demo import demo_embeddings
+from tests.features.testset.read_corpora import read_corpus
 
-TOKENS = 40
+TOKENS = 20
+TOKENIZER = Path(demo_embeddings()) / "tokenizer.json"
 TEXT = (
     """# Río
 
@@ -25,7 +26,7 @@ El puente de Arlen mide 412 metros.
 ```
 
 ### Nuevos
-Hay dos 😀 más.
+Hay dos 😀 más. Los puentes nuevos del norte son de piedra blanca y de hierro.
 
 # Mar
 """
@@ -33,53 +34,56 @@ Hay dos 😀 más.
 )
 
 
-SPLITTER = splitter_of(DEMO_JUDGE / "tokenizer.json", TOKENS)
+def chunks_of(project: Path, **texts: str) -> list[dict[str, Any]]:
+    """The chunks of documents, by the tokens of the demo embeddings."""
+    documents = project / "documents"
+    documents.mkdir(parents=True)
+    for name, text in texts.items():
+        (documents / f"{name}.md").write_text(text, encoding="utf-8")
+    return read_corpus(project, documents, chunk_tokens=TOKENS).chunks
 
 
-def test_chunks_are_the_text_between_their_offsets() -> None:
-    tokenizer = Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json"))
-    chunks = list(chunks_of(Document("a", TEXT), SPLITTER))
-    assert all(TEXT[chunk.start : chunk.end] == chunk.text for chunk in chunks)
-    assert all(len(tokenizer.encode(chunk.text, add_special_tokens=False)) <= TOKENS for chunk in chunks)
-    assert all(first.end <= second.start for first, second in itertools.pairwise(chunks))
-    assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(TEXT.split())
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    return chunks_of(tmp_path_factory.mktemp("corpus") / "project", a=TEXT)
+
+
+def test_chunks_are_the_text_between_their_offsets(chunks: list[dict[str, Any]]) -> None:
+    tokenizer = Tokenizer.from_file(str(TOKENIZER))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    assert all(TEXT[chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
+    assert all(len(tokenizer.encode(chunk["text"], add_special_tokens=False)) <= TOKENS for chunk in chunks)
+    assert all(first["end"] <= second["start"] for first, second in itertools.pairwise(chunks))
+    assert "".join("".join(chunk["text"].split()) for chunk in chunks) == "".join(TEXT.split())
 
 
 @pytest.mark.parametrize(
     ("text", "headings"),
     [
-        ("Nace en", ("Río",)),
-        ("El puente", ("Río", "Puentes")),
-        ("Hay dos", ("Río", "Puentes", "Nuevos")),
-        ("azul. El mar es grande", ("Mar",)),
+        ("Nace en", ["Río"]),
+        ("El puente", ["Río", "Puentes"]),
+        ("de hierro", ["Río", "Puentes", "Nuevos"]),
+        ("azul. El mar es grande", ["Mar"]),
     ],
 )
-def test_a_chunk_has_the_headings_that_it_is_under(text: str, headings: tuple[str, ...]) -> None:
+def test_a_chunk_has_the_headings_that_it_is_under(
+    text: str, headings: list[str], chunks: list[dict[str, Any]]
+) -> None:
     place = TEXT.index(text)
-    (chunk,) = (chunk for chunk in chunks_of(Document("a", TEXT), SPLITTER) if chunk.start <= place < chunk.end)
-    assert chunk.headings == headings
+    (chunk,) = (chunk for chunk in chunks if chunk["start"] <= place < chunk["end"])
+    assert chunk["headings"] == headings
 
 
-def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_path: Path) -> None:
-    first = Document("a", TEXT)
-    last = Document("c", "fin")
-    corpus = write_corpus(tmp_path, [first, Document("b", unread="why"), last], SPLITTER)
-    assert corpus.chunks == [*chunks_of(first, SPLITTER), *chunks_of(last, SPLITTER)]
-    assert (corpus.documents, corpus.unread) == (2, [{"id": "b", "reason": "why"}])
-    assert read_corpus(tmp_path) == corpus
-    with (tmp_path / CHUNKS).open("a") as file:
+def test_a_corpus_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    made = chunks_of(tmp_path, a=TEXT, b="fin")
+    with (tmp_path / "results" / "run" / "corpus" / "chunks.jsonl").open("a") as file:
         file.write("{}\n")
-    with pytest.raises(DatasetError, match="not as it was written"):
-        read_corpus(tmp_path)
+    assert read_corpus(tmp_path, tmp_path / "documents", chunk_tokens=TOKENS).chunks == made
 
 
-def test_ids_of_chunks_do_not_depend_on_the_rest_of_the_corpus(tmp_path: Path) -> None:
-    first = write_corpus(tmp_path / "1", [Document("a", TEXT)], SPLITTER)
-    second = write_corpus(tmp_path / "2", [Document("z", "zzz"), Document("a", TEXT)], SPLITTER)
-    assert [chunk.id for chunk in first.chunks] == [chunk.id for chunk in second.chunks if chunk.document == "a"]
-    assert len({chunk.id for chunk in first.chunks}) == len(first.chunks)
-
-
-def test_a_corpus_without_text_is_an_error_with_the_reasons(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"no document with text in it: 1 could not be read.\n  b: why"):
-        write_corpus(tmp_path, [Document("b", unread="why")], SPLITTER)
+def test_chunks_of_a_document_do_not_depend_on_the_rest_of_the_corpus(
+    tmp_path: Path, chunks: list[dict[str, Any]]
+) -> None:
+    others = chunks_of(tmp_path, a=TEXT, z="zzz")
+    assert [chunk for chunk in others if chunk["document"] == "a.md"] == chunks

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator
-from rag_evaluator.cli.prompts import OTHERS
-from rag_evaluator.metrics.definitions import RESERVED
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
 GOOD = {
@@ -85,15 +83,12 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
         ("question", "is the name of something else."),
         ("mood", "is also a column of the rows, which its scores would replace."),
         ("dropped_contexts", "is the name of something else."),
+        *((pack, "is the name of something else.") for pack in ("sort", "generate", "duel", "retrieval", "Custom")),
     ],
 )
 def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message: str, tmp_path: Path) -> None:
     reported = message_of(written(name, GOOD), tmp_path)
     assert reported.startswith(f"config.yaml, line 3: 'custom_metrics.{name}' {message}")
-
-
-def test_names_of_packs_cannot_be_names_of_metrics() -> None:
-    assert set(OTHERS) <= RESERVED
 
 
 def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_name(tmp_path: Path) -> None:

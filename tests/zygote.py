@@ -10,6 +10,7 @@ each score of a run keeps the thread of the models so long.
 import asyncio
 import json
 import os
+import pkgutil
 import sys
 import time
 from collections.abc import Callable
@@ -31,8 +32,6 @@ from rag_evaluator.features.duel.judging import AnswerComparison
 from rag_evaluator.features.testset.checker import CandidateMaker
 from rag_evaluator.judge.engines.event_loop import MODELS
 from rag_evaluator.scorer import Scorer
-from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.sort import Sorter
 
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
@@ -58,8 +57,8 @@ def note(owner: type, name: str, line: Callable[..., str]) -> None:
 
 Scorer.score = score  # type: ignore[method-assign]
 note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
-note(Sorter, "sort", lambda self: f"{self.question} sort")
-note(Generator, "generate", lambda self: f"{self.question} generate")
+for place, name in (("sort:Sorter", "sort"), ("references:Generator", "generate")):
+    note(pkgutil.resolve_name(f"rag_evaluator.tasks.{place}"), name, lambda self, name=name: f"{self.question} {name}")
 note(AnswerComparison, "compare", lambda self, pair: f"{pair.key} duel")
 note(CandidateMaker, "make", lambda self, slot: f"{slot.index} testset")
 

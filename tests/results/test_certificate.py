@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from folders import error_of, output_of, run_command
 
-from rag_evaluator.results import FORMAT, with_labels
-from rag_evaluator.results.certificate import standing
+from rag_evaluator.results import FLAGGED, FORMAT, standing_of, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}
@@ -44,13 +43,20 @@ CASES = {
 }
 
 
+def standing(metric: str, line: str, data: str, flagged: int = 0) -> str:
+    """What the certificate says of a run of 20 rows with this signature."""
+    summary = {metric: {"count": 20, FLAGGED: flagged}}
+    run: Any = SimpleNamespace(data=data, manifest={"signatures": {metric: line}}, summary=summary)
+    return standing_of(certificate(), run)[metric]
+
+
 @pytest.mark.parametrize(("line", "data", "said"), CASES.values(), ids=CASES)
 def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -> None:
-    assert said in standing(certificate(), "faithfulness", line, data)
+    assert said in standing("faithfulness", line, data)
 
 
 def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
-    assert standing(certificate(), "context_recall", LINE, "d1") == "no labels"
+    assert standing("context_recall", LINE, "d1") == "no labels"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,6 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
 
 
 def test_a_certificate_does_not_apply_where_the_judges_work_is_flagged_much_more_often() -> None:
-    line = certificate()["metrics"]["faithfulness"]["signature"]
-    for flagged, applies in ((0.05, True), (0.5, False)):
-        words = standing(certificate(), "faithfulness", line, "d1", flagged)
+    for flagged, applies in ((1, True), (10, False)):
+        words = standing("faithfulness", LINE, "d1", flagged)
         assert ("does not apply: the judge's work is doubtful in 50% of the rows here" not in words) == applies

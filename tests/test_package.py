@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, __version__
-from rag_evaluator.tasks.manifest import versions
 
 ROOT = Path(__file__).parent.parent
 DATA = (
@@ -34,10 +33,10 @@ def test_signatures_hold_the_version_of_the_code_whatever_the_distribution_is_ca
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr("rag_evaluator.tasks.manifest.version", refuse)
-    assert versions()["rag-evaluator"] == __version__
-    assert versions()["ragas"] == "not installed"  # the patch is used
-    [signature] = RAGEvaluator({"metrics": ["rouge_score"]}).signatures().values()
-    assert f"|rag-evaluator:{__version__}|" in signature
+    results = RAGEvaluator({"metrics": ["rouge_score"]}).evaluate([{"response": "a", "reference": "a"}])
+    assert results.manifest["versions"]["rag-evaluator"] == __version__
+    assert results.manifest["versions"]["ragas"] == "not installed"  # the patch is used
+    assert f"|rag-evaluator:{__version__}|" in results.signatures["rouge_score"]
 
 
 @pytest.mark.parametrize("project", [None, ROOT], ids=["installed", "clone"])

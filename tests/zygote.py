@@ -30,8 +30,6 @@ import rag_evaluator.tasks.manifest
 from rag_evaluator.config import all_features
 from rag_evaluator.judge import BatchHandler, Scheduler
 from rag_evaluator.scorer import Scorer
-from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.sort import Sorter
 
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)
 SCORE = Scorer.score
@@ -58,14 +56,14 @@ def note(owner: type, name: str, line: Callable[..., str]) -> None:
 
 Scorer.score = score  # type: ignore[method-assign]
 note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
-note(Sorter, "sort", lambda self: f"{self.question} sort")
-note(Generator, "generate", lambda self: f"{self.question} generate")
 for feature, name, method, line in (
     ("duel", "judging:AnswerComparison", "compare", lambda self, pair: f"{pair.key} duel"),
     ("testset", "checker:CandidateMaker", "make", lambda self, slot: f"{slot.index} testset"),
 ):
     if feature in all_features():
         note(resolve_name(f"rag_evaluator.features.{feature}.{name}"), method, line)
+for place, name in (("sort:Sorter", "sort"), ("references:Generator", "generate")):
+    note(resolve_name(f"rag_evaluator.tasks.{place}"), name, lambda self, name=name: f"{self.question} {name}")
 
 
 def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:

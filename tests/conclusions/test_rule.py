@@ -1,5 +1,6 @@
 """Interval, p-value and sentence cannot contradict each other, whatever the scores."""
 
+import math
 import re
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.equal_systems import CELLS, MOST, simulate
-from rag_evaluator.results.comparison_conclusion import conclude_pair
+from rag_evaluator import Results, compare, load_dataset
+from rag_evaluator.results import Comparison, Score
 from rag_evaluator.statistics import MetricComparison, Paired, Scale, compare_scores
 
 LEVEL = 0.95
@@ -54,12 +56,33 @@ def test_nothing_is_shown_whose_interval_has_0(table: list[MetricComparison]) ->
         )
 
 
-@settings(max_examples=300, deadline=None)
-@given(tables())
-def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -> None:
-    rows = max(line.difference.n for line in table)
+@st.composite
+def comparisons(draw: st.DrawFn) -> Comparison:
+    """Two runs of up to eight metrics over the same rows, compared with a margin or without."""
+    rows = draw(st.integers(1, 25))
+    scales = {f"metric{place}": draw(SCALES) for place in range(draw(st.integers(1, 8)))}
+    samples = load_dataset([{"user_input": f"question {row}"} for row in range(rows)])
+    about = {
+        name: {"range": scale[:2], "kind": scale.kind, "better": scale.better, "stage": "generation"}
+        for name, scale in scales.items()
+    }
+    sides = st.lists(SCORES, min_size=rows, max_size=rows)
+    runs = [
+        Results(samples, {name: list(map(score, draw(sides))) for name in scales}, {}, {"name": run, "metrics": about})
+        for run in "ab"
+    ]
+    return compare(*runs, margin=draw(st.sampled_from([None, 0.05, 0.3, 2.5])))
 
-    text = "\n".join(conclude_pair("b", table, rows, 0.05))
+
+def score(value: float) -> Score:
+    return Score(value, "no answer" if math.isnan(value) else None)
+
+
+@settings(max_examples=100, deadline=None)
+@given(comparisons())
+def test_the_sentences_say_what_the_figures_say(comparison: Comparison) -> None:
+    table = [line.figures for line in comparison.metrics]
+    text = "\n".join(comparison.conclusion.sentences)
 
     for verb, is_better in (("better", True), ("worse", False)):
         clause = re.search(rf"is {verb} in (.*?)(?: and is worse in .*)?\.$", text, re.MULTILINE)

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, Sample, open_dataset
-from rag_evaluator.files import json_line
-from rag_evaluator.results.rows import cells_of
-from tests.dataset.data_files import FILES, Row, columns_of, write_cells, write_csv, write_jsonl
+from rag_evaluator import DatasetError, Results, load_dataset
+from rag_evaluator.dataset import ALIASES, open_dataset
+from tests.dataset.data_files import Row, columns_of, write_csv, write_jsonl
 
 
 def line(question: str | None, score: Any, chunk: Any, **others: Any) -> Row:
@@ -96,52 +94,9 @@ def test_a_log_gives_a_row_for_each_question(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", LOGS)
 def test_a_log_that_was_written_is_read_back(case: str, tmp_path: Path) -> None:
     samples = open_dataset(LOGS[case][0])
-    path = tmp_path / "scores.jsonl"
-    path.write_bytes(b"".join(json_line({**sample.row, "faithfulness": 0.5}) for sample in samples))
-    again = open_dataset(path)
-    assert columns_of(again) == columns_of(samples)
-    assert [sample.digest for sample in again] == [sample.digest for sample in samples]
-    assert [{**sample.row, "faithfulness": 0.5} for sample in samples] == [sample.row for sample in again]
-    assert set(again.names) == {*samples.names, "faithfulness"}
-
-
-TEXT_LOG = [
-    line("q", 0.1, "a", correct_answer="r", relevance=0),
-    line("p", 0.5, "c", correct_answer="s", relevance=1),
-    line("q", 0.9, "b", correct_answer="r", relevance=2),
-]
-
-
-@pytest.mark.parametrize(("name", "write"), FILES, ids=[name for name, _ in FILES])
-def test_every_format_may_hold_a_log(name: str, write: Any, tmp_path: Path) -> None:
-    for samples in (open_dataset(write(tmp_path / name, TEXT_LOG)), load_dataset(tmp_path / name)):
-        assert columns_of(samples) == [
-            sample_columns("q", ["b", "a"], [0.9, 0.1], reference="r"),
-            sample_columns("p", ["c"], [0.5], reference="s"),
-        ]
-        assert dict(samples[0].row) | {"relevance": 0} == {
-            "question": "q",
-            "document_score": [0.9, 0.1],
-            "reference": ["b", "a"],
-            "correct_answer": "r",
-            "relevance": 0,
-        }
-        assert list(samples[0].row) == list(TEXT_LOG[0])
-
-
-def test_a_log_of_cells_is_read_back_from_the_rows_and_cells_that_are_written(tmp_path: Path) -> None:
-    samples = open_dataset(write_csv(tmp_path / "log.csv", [*TEXT_LOG, line("o", "", "d"), line("o", "1", "-e")]))
-    path = tmp_path / "scores.jsonl"
-    path.write_bytes(b"".join(json_line(sample.row) for sample in samples))
-    names = list(samples.names)
-
-    class Scored:
-        def __init__(self, sample: Sample) -> None:
-            self.sample = sample
-            self.scores = {}
-
-    cells = [names, *(cells_of(Scored(sample), names) for sample in samples)]  # type: ignore[arg-type]
-    for again in (open_dataset(path), open_dataset(write_cells(tmp_path / "scores.xlsx", cells))):
+    Results(samples, {}).write(tmp_path)
+    for name in ("scores.jsonl", "scores.csv", "scores.xlsx"):
+        again = open_dataset(tmp_path / name)
         assert columns_of(again) == columns_of(samples)
         assert [sample.digest for sample in again] == [sample.digest for sample in samples]
 

@@ -20,7 +20,7 @@ from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import PromptText
 from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
-from rag_evaluator.tasks.evaluation import ScoredTable
+from rag_evaluator.tasks import results_of
 
 ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
@@ -234,7 +234,7 @@ def test_the_manifest_lists_each_path_once_whoever_took_it(model_folder: ModelFo
     (note,) = (table.journal.folder / "workers").glob("*.json")
     note.with_name("killed.json").write_bytes(note.read_bytes())
     note.with_name("damaged.json").write_text("[]", encoding="utf-8")
-    assert ScoredTable(table, table.stage).manifest["judge_paths"] == [
+    assert results_of(table, table.stage).manifest["judge_paths"] == [
         {"path": "plain", "why": "its forward pass takes no position_ids", "batch_size": "16"}
     ]
     (tmp_path / "memory").mkdir()

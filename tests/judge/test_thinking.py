@@ -12,11 +12,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from tiny_models import ENDS, THINKERS, Tiny, plain_of
 
-from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
-from rag_evaluator.cli import print_parts
+from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator, Results, load_dataset
 from rag_evaluator.judge import Opinion, PromptText, Shares, run
-from rag_evaluator.results import Score, means
-from rag_evaluator.results.summary import thought_figures
+from rag_evaluator.results import Score
 
 LOAD = "rag_evaluator.judge.engines.transformers.loading._load_model"
 BUDGET = 24
@@ -295,20 +293,23 @@ def test_templates_with_a_variable_for_thinking_are_read_with_it(
     assert ready(judge).endswith(f"Q{end}")
 
 
+def thoughtful(rows: int, thoughts: int, cut: int) -> Results:
+    """Results of a judge that thought about the first rows, and some of whose thoughts were cut."""
+    judged = [{"thinking": "a", "cut": ["thinking"] * (row < cut)} if row < thoughts else {} for row in range(rows)]
+    samples = load_dataset([{"user_input": str(row)} for row in range(rows)])
+    return Results(samples, {"faithfulness": [Score(1.0, judgements=[one]) for one in judged]})
+
+
 @pytest.mark.parametrize("cut, warns", [(2, False), (3, True)])
-def test_more_than_a_fifth_of_thoughts_cut_gives_a_warning(
-    cut: int, warns: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    figures = thought_figures(10, cut)
-    assert figures["thinking"]["share_cut"] == cut / 10
-    row = {"mean": 0.5, "scored": 1, "count": 1, "reasons": {}, **figures}
-    print_parts(means("t", "metric", {"faithfulness": row}, "none", reasons=None))
+def test_more_than_a_fifth_of_thoughts_cut_gives_a_warning(cut: int, warns: bool) -> None:
+    results = thoughtful(10, 10, cut)
+    assert results.summary()["faithfulness"]["thinking"]["share_cut"] == cut / 10
     said = "faithfulness: warning: 3 of 10 thoughts were cut by their budget; raise judge.thinking_tokens"
-    assert (said in capsys.readouterr().out) == warns
+    assert (said in str(results)) == warns
 
 
 def test_cut_thoughts_are_counted_over_repeats_and_without_the_judgements() -> None:
     judged = [{"thinking": "a", "cut": ["thinking"]}, {"thinking": "", "cut": []}, {"prompt": "no thought"}]
     score = Score.mean_of([Score(1.0, judgements=judged), Score(0.0, judgements=judged[1:])])
     assert score.thoughts == score.without_judgements().thoughts == (3, 1)
-    assert thought_figures(*Score(1.0).thoughts) == {}
+    assert "thinking" not in thoughtful(1, 0, 0).summary()["faithfulness"]

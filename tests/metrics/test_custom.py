@@ -19,7 +19,6 @@ from rag_evaluator import (
 from rag_evaluator.config import make_config
 from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import Metric, chosen_metrics
-from rag_evaluator.metrics.definitions import read_scale
 from rag_evaluator.prompts import CustomOutput, FilterInput, FilterOutput, OwnPrompt, prompt_models
 
 ROOT = Path(__file__).parents[2]
@@ -110,9 +109,10 @@ def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_
     ],
     ids=str,
 )
-def test_a_scale_may_be_written_in_several_forms(written: Any, labels: dict[int, str]) -> None:
-    assert read_scale(written) == labels
-    assert list(read_scale(written)) == sorted(labels)
+def test_a_scale_may_be_written_in_several_forms(written: Any, labels: dict[int, str], rows: Rows) -> None:
+    judge = Labels(0)
+    evaluator(judge, scale=written).evaluate(rows[:1])
+    assert list(asked(judge.prompts[0])["scale"].items()) == [(str(label), text) for label, text in labels.items()]
     metric = chosen_metrics(make_config({"metrics": "tone", "custom_metrics": {"tone": {**TONE, "scale": written}}}))
     assert metric["tone"].scale[:2] == (min(labels), max(labels))
 

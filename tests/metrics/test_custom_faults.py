@@ -84,6 +84,7 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
         *((name, "is the name of something else.") for name in ("sort", "generate", "duel", "retrieval", "custom")),
         ("mood", "is also a column of the rows, which its scores would replace."),
         ("dropped_contexts", "is the name of something else."),
+        *((pack, "is the name of something else.") for pack in ("sort", "generate", "duel", "retrieval", "Custom")),
     ],
 )
 def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message: str, tmp_path: Path) -> None:

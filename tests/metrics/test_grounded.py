@@ -9,7 +9,6 @@ import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 
 from rag_evaluator import ModelError, RAGEvaluator, Results, ScriptedJudge
-from rag_evaluator.metrics.row import AGREE, DISAGREE
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 METRICS = ["groundedness", "context_coverage", "reference_coverage", "reference_agreement"]
@@ -153,7 +152,7 @@ def test_the_judge_is_asked_in_both_orders_and_the_mean_counts() -> None:
     assert judge.asked == 2 * 3
     said = score.judgements[-1]["response"]["sentences"]
     assert [sentence["probability"] for sentence in said] == [0.8, 0.7, 0.3]
-    assert score.outcome == AGREE
+    assert score.outcome == "both orders of the answers agree"
     texts = [judgement["input"]["hypothesis"] for judgement in score.judgements[:-1]]
     assert texts == [sentence for sentence in SURE for _ in range(2)], "in the order of sentences and orders"
 
@@ -161,9 +160,8 @@ def test_the_judge_is_asked_in_both_orders_and_the_mean_counts() -> None:
 def test_orders_that_disagree_are_counted() -> None:
     results = scored(judge=by_order({**SURE, "He wrote six books.": (0.7, 0.1)}))
     score = results.scores["groundedness"][0]
-    assert score.outcome == DISAGREE
     assert score.value == pytest.approx(2 / 3)
-    assert results.summary()["groundedness"]["outcomes"] == {DISAGREE: 1}
+    assert results.summary()["groundedness"]["outcomes"] == {"the orders of the answers disagree": 1}
 
 
 def test_a_judge_without_probabilities_says_yes_or_no() -> None:

@@ -17,7 +17,6 @@ from ragas.metrics import collections
 from rag_evaluator import METRICS, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.judge import tighten
-from rag_evaluator.metrics.table import plain_name
 
 Rows = list[dict[str, Any]]
 
@@ -111,7 +110,7 @@ def _rubrics_given(prompt: str) -> list[int]:
 def class_of_ragas(name: str) -> type | None:
     """The class of ragas that has the name of a metric; None for a metric that is not ragas'."""
     classes = {known: getattr(collections, known) for known in collections.__all__}
-    return next((kind for known, kind in classes.items() if plain_name(known) == plain_name(name)), None)
+    return next((kind for known, kind in classes.items() if known.lower() == name.replace("_", "")), None)
 
 
 OF_RAGAS = [name for name in METRICS if class_of_ragas(name)]

@@ -1,12 +1,10 @@
 """`refusal_correctness`: rightly and wrongly refused and answered."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
-from rag_evaluator import ScriptedJudge, UndefinedScoreError
-from rag_evaluator.metrics.own.judged import RefusalCorrectness
+from rag_evaluator import RAGEvaluator, ScriptedJudge
 
 ASKED: dict[str, Any] = {"user_input": "How wide is it?", "response": "I do not know."}
 
@@ -18,6 +16,12 @@ def script(answerable: int, refused: int) -> ScriptedJudge:
             "RefusedOutput": {"reason": "r", "verdict": refused},
         }
     )
+
+
+def scored(judge: ScriptedJudge, row: dict[str, Any], **options: str) -> Any:
+    config = {"metrics": ["refusal_correctness"], "metric_options": {"refusal_correctness": options}}
+    [score] = RAGEvaluator(config, judge).evaluate([{**ASKED, **row}]).scores["refusal_correctness"]
+    return score
 
 
 @pytest.mark.parametrize(
@@ -33,18 +37,17 @@ def script(answerable: int, refused: int) -> ScriptedJudge:
 def test_the_four_outcomes(said_by: str, can: int, refused: int, value: float, outcome: str) -> None:
     """Whether there is an answer is said by a column, judged from the contexts, or said by the reference."""
     judge = script(can if said_by == "contexts" else 1 - can, refused)
-    extra: dict[str, Any] = {
+    row: dict[str, Any] = {
         "column": {"answerable": bool(can), "retrieved_contexts": ["c"], "reference": "r"},
         "contexts": {"retrieved_contexts": ["c"], "reference": "r"},
         "reference": {"retrieved_contexts": ["c"], **({"reference": "r"} if can else {})},
     }[said_by]
-    metric = RefusalCorrectness(llm=judge, missing_reference="unanswerable" if said_by == "reference" else "unknown")
-    result = asyncio.run(metric.ascore(**ASKED, **extra))
-    assert (result.value, result.reason) == (value, outcome)
+    score = scored(judge, row, missing_reference="unanswerable" if said_by == "reference" else "unknown")
+    assert (score.value, score.outcome) == (value, outcome)
     assert judge.asked == (2 if said_by == "contexts" else 1)
 
 
 def test_a_row_that_says_nothing_of_an_answer_is_not_scored() -> None:
-    metric = RefusalCorrectness(llm=script(1, 1))
-    with pytest.raises(UndefinedScoreError, match="neither answerable nor retrieved_contexts"):
-        asyncio.run(metric.ascore(**ASKED, reference="r"))
+    score = scored(script(1, 1), {"reference": "r"})
+    assert score.missing
+    assert "neither answerable nor retrieved_contexts" in score.reason

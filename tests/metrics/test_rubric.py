@@ -18,7 +18,6 @@ from rag_evaluator import (
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import ANSWERS, AnswerRow, Option, as_judge
 from rag_evaluator.metrics import Recorder
-from rag_evaluator.metrics.own.judged import VALUES
 from rag_evaluator.prompts import RubricInput, RubricOutput
 from tests.loaded_prompts import load_prompts
 
@@ -83,7 +82,7 @@ def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_gram
     reply = asyncio.run(model.inner.engine.generate(model.inner.request(text, RubricOutput)))
     answer = RubricOutput.model_validate_json(reply.text)
     assert answer.reason == reason
-    options = [Option(RubricOutput(reason=reason, label=label)) for label in VALUES]
+    options = [Option(RubricOutput(reason=reason, label=label)) for label in (1, 2, 3, 4, 5)]
     written_ids = [list(reply.token_ids), *(model.inner.encoder.continuation(option) for option in options)]
     columns = takewhile(lambda column: len(set(column)) == 1, zip(*written_ids, strict=False))
     shared: Any = model.inner.encoder  # the real one has a tokenizer

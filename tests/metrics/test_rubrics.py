@@ -1,10 +1,8 @@
 """ragas' rubric scores with rubrics of the user, and with rubrics of a row."""
 
-import asyncio
 import json
 import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +11,16 @@ from ragas.metrics.collections.domain_specific_rubrics.util import RubricScoreIn
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput, InstanceRubricScoreOutput
 from test_ragas_equality import answer_at_random
 
-from rag_evaluator import (
-    JudgementError,
-    PromptError,
-    RAGEvaluator,
-    ScriptedJudge,
-    UndefinedScoreError,
-    compare,
-    read_questions,
-)
+from rag_evaluator import JudgementError, PromptError, RAGEvaluator, ScriptedJudge, compare, read_questions
 from rag_evaluator.judge import PromptText, tighten
-from rag_evaluator.metrics.own.of_ragas import RowRubrics
-from rag_evaluator.metrics.prompts import RubricsPrompt
-from rag_evaluator.prompts import TracedPrompt
 from rag_evaluator.statistics import Scale
-from tests.loaded_prompts import load_prompts, shipped
+from tests.loaded_prompts import shipped
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")
 OWN = {"score0_description": "Falsch \\1 {x}.", "score2_description": "Halb richtig", "score7_description": "Richtig."}
 KEYS = [f"score{number}_description" for number in (1, 2, 3, 4, 5)]
+ROW = {"user_input": "q", "response": "r", "reference": "s"}
 PACKS = [path for name in NAMES for path in shipped(f"{name}_scoring_prompt_*.json")]
 PACKS += [ROOT / "orig_prompts" / f"{name}_scoring_prompt_english.json" for name in NAMES]
 
@@ -45,26 +33,27 @@ def evaluator(name: str, judge: ScriptedJudge | None = None, **config: Any) -> R
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.stem)
 def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None:
     name = next(name for name in NAMES if path.name.startswith(name))
+    instruction = json.loads(path.read_text(encoding="utf-8"))["instruction"]
+    assert re.findall(r"^(\w+): \S", instruction, re.MULTILINE) == KEYS
     language = path.stem.rpartition("_")[2]
-    original = load_prompts([name], language, path.parent)[name, "scoring_prompt"]
-    pack = original.pack
-    assert re.findall(r"^(\w+): \S", pack.instruction, re.MULTILINE) == KEYS
-    prompt = RubricsPrompt(original, OWN)
-    head, _, tail = pack.instruction.partition("score1_description")
+    plain = ScriptedJudge({"RubricScoreOutput": {"feedback": "f", "score": 2}})
+    judge = ScriptedJudge({"RubricScoreOutput": {"feedback": "f", "score": 2}})
+    RAGEvaluator({"metrics": [name], "language": language}, judge=plain).evaluate([ROW])
+    evaluator(name, judge, language=language).evaluate([ROW])
+    head, _, tail = instruction.partition("score1_description")
     rubrics = "\n".join(f"{key}: {text}" for key, text in OWN.items())
-    assert prompt.pack.instruction == head + rubrics + "\n" * (len(tail) - len(tail.rstrip("\n")))
-    assert (prompt.language, prompt.pack.examples) == (pack.language, pack.examples)
-    text = prompt.to_string(RubricScoreInput(user_input="q", response="r"))
-    assert text.startswith(prompt.pack.instruction)
-    assert text.values == {"user_input": "q", "response": "r"}
+    changed = head + rubrics + "\n" * (len(tail) - len(tail.rstrip("\n")))
+    assert judge.prompts == [plain.prompts[0].replace(instruction, changed)]
+    assert judge.prompts != plain.prompts
 
 
 @pytest.mark.parametrize("instruction", ["Give a score.", "score1_description: a\nOr:\nscore1_description: b"])
-def test_a_pack_that_does_not_hold_rubrics_once_is_reported(instruction: str) -> None:
-    prompt = load_prompts([NAMES[0]], "english", ROOT)[NAMES[0], "scoring_prompt"]
-    changed = TracedPrompt(prompt.prompt, prompt.name, replace(prompt.pack, instruction=instruction))
-    with pytest.raises(PromptError, match="the english pack of scoring_prompt must have its rubrics once"):
-        RubricsPrompt(changed, OWN)
+def test_a_pack_that_does_not_hold_rubrics_once_is_told(instruction: str, tmp_path: Path) -> None:
+    name = NAMES[1]
+    [path] = [path for path in PACKS if path.name.startswith(f"{name}_") and "spanish" in path.name]
+    (tmp_path / path.name).write_text(json.dumps({**json.loads(path.read_text("utf-8")), "instruction": instruction}))
+    with pytest.raises(PromptError, match="the spanish pack of scoring_prompt must have its rubrics once"):
+        evaluator(name, language="spanish", prompts_dir=str(tmp_path)).evaluate([ROW])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -128,17 +117,18 @@ def test_the_judge_gives_scores_that_the_rubrics_describe(model: Any, data: Any,
     assert refused == [score for score in range(-1, 11) if score not in digits]
 
 
-ROW = {"user_input": "q", "response": "r"}
 REFUSED = [
     {"score1_description": "a"},
     {"score0_description": "a", "score2_description": "b"},
-    {"good": "a", "bad": "b"},
+    {"score6_description": "a", "score1_description": "b"},
 ]
 
 
 @pytest.mark.parametrize("rubrics", REFUSED, ids=json.dumps)
 def test_rubrics_of_a_row_that_do_not_describe_one_to_five_are_no_score(rubrics: dict[str, str]) -> None:
     judge = ScriptedJudge([])
-    with pytest.raises(UndefinedScoreError, match="expected at least two of score1_description to score5_description"):
-        asyncio.run(RowRubrics(llm=judge).ascore(**ROW, rubrics=rubrics))
+    config = {"metrics": ["instance_specific_rubrics"]}
+    [score] = RAGEvaluator(config, judge).evaluate([{**ROW, "rubrics": rubrics}]).scores["instance_specific_rubrics"]
+    assert score.missing
+    assert "expected at least two of score1_description to score5_description" in str(score.reason)
     assert judge.asked == 0

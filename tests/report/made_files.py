@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rag_evaluator.results.summary import Remark, figures
+from rag_evaluator import Results, load_dataset
+from rag_evaluator.results import Score
 from rag_evaluator.statistics import Scale
 
 NONE = math.nan
@@ -38,21 +37,15 @@ def made_run(
     written = [
         {**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)
     ]
-    summary = {}
     about = {}
-    for metric, values in scores.items():
+    for metric in scores:
         scale = (scales or {}).get(metric, Scale())
-        said = {"kind": scale.kind, "better": scale.better, "stage": (stages or {}).get(metric, "generation")}
-        parts = {
-            column: {
-                value: _figures([values[p] for p in range(count) if found[p] == value], scale)
-                for value in sorted(set(found))
-            }
-            for column, found in by.items()
-        }
-        summary[metric] = {**_figures(values, scale), **said, **({"groups": parts} if by else {})}
-        about[metric] = {"range": [scale.low, scale.high], **said, "threshold": None}
+        stage = (stages or {}).get(metric, "generation")
+        about[metric] = {"range": [scale.low, scale.high], "kind": scale.kind, "better": scale.better, "stage": stage}
     made = {"program": "rag_evaluator", "name": folder.name, "rows": count, "metrics": about, "config": {}, **manifest}
+    samples = load_dataset([{"user_input": str(row), **{name: by[name][row] for name in by}} for row in range(count)])
+    reported = {"metrics": about, "config": {"group_by": list(by)}}
+    summary = Results(samples, {name: list(map(_score, scores[name])) for name in scores}, {}, reported).summary()
     (folder / "manifest.json").write_text(json.dumps(made))
     (folder / "summary.json").write_text(json.dumps(summary))
     (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in written))
@@ -60,9 +53,8 @@ def made_run(
     return folder
 
 
-def _figures(values: Sequence[float], scale: Scale) -> dict[str, Any]:
-    remarks = [Remark("no reference in this row") if math.isnan(value) else Remark() for value in values]
-    return figures(np.array(values, dtype=np.float64), remarks, None, scale, 0.95)
+def _score(value: float) -> Score:
+    return Score(value, "no reference in this row" if math.isnan(value) else None)
 
 
 def _json(value: Any) -> Any:

@@ -13,8 +13,7 @@ from report.made_files import NONE, made_run
 from report.test_charts import HOSTILE, assert_harmless
 
 from rag_evaluator import compare
-from rag_evaluator.report import columns_of, comparison_html, rows_of
-from rag_evaluator.report.table import difference_key, texts_of
+from rag_evaluator.report import columns_of, comparison_html, rows_of, table_values
 from rag_evaluator.results import Comparison, Run
 from rag_evaluator.statistics import Scale
 
@@ -123,10 +122,10 @@ def test_a_link_shows_rows_of_the_table(tmp_path: Path, questions: list[str]) ->
     ]
     comparison, runs = two(tmp_path, {**first, **noisy[0]}, {**second, **noisy[1]}, questions)
     shown = links(comparison_html(comparison))
-    assert {query["metric"] for _, query in shown} == {difference_key(metric, 1) for metric in [*first, *noisy[0]]}
+    assert {query["metric"] for _, query in shown} == {f"{metric} 1-0" for metric in [*first, *noisy[0]]}
     assert {query["metric"] for _, query in shown} <= {column.key for column in columns_of(runs)}
     for words, query in shown:
-        assert query["metric"] == query["sort"] == difference_key(words, 1)
+        assert query["metric"] == query["sort"] == f"{words} 1-0"
         assert counted(runs, comparison.on, query) > 0
     directions = [(words, "max" in query, "descending" in query) for words, query in shown]
     assert ("faithfulness", True, False) in directions
@@ -151,7 +150,7 @@ def test_the_table_has_the_responses_of_both_runs_where_few_metrics_leave_room(
 ) -> None:
     scores = {f"m{number}": [0.5, 0.5] for number in range(metrics)}
     _, runs = two(tmp_path, scores, scores, ["P?", "Q?"], (["old P", "old Q"], ["new P", "new Q"]))
-    assert list(texts_of(runs)) == keys
+    assert list(table_values(runs)["texts"]) == keys
     assert [(row.texts["response"], row.texts["response 1"]) for row in rows_of(runs, "user_input")] == [
         ("old P", "new P"),
         ("old Q", "new Q"),

@@ -12,8 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.report import document, write_document
-from rag_evaluator.report.pages import inline
+from rag_evaluator.report import SCRIPTS, STYLES, write_document
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
@@ -80,7 +79,7 @@ def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(
 def test_each_row_can_be_opened_from_its_part(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "PART_ROWS", 1)
+    monkeypatch.setattr("rag_evaluator.report.document.PART_ROWS", 1)
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["part"] == 1
     for number in range(3):
@@ -95,7 +94,7 @@ def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_r
     alone = tmp_path / "alone.html"
     shared = tmp_path / "shared.html"
     write_document([folder], alone)
-    monkeypatch.setattr(document, "CHUNK", 2)
+    monkeypatch.setattr("rag_evaluator.report.document.CHUNK", 2)
     write_document([folder], shared)
     assert shared.read_bytes() == alone.read_bytes()
 
@@ -144,7 +143,7 @@ def test_the_policy_admits_this_script_and_this_style_only_and_nothing_is_fetche
 def test_a_table_that_is_too_long_says_so_and_counts_all_rows(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "ROWS", 2)
+    monkeypatch.setattr("rag_evaluator.report.document.ROWS", 2)
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["rows"] == 2
     assert "figures are those of all 3 rows. The table holds the first 2." in page.text
@@ -182,5 +181,6 @@ def test_a_row_is_called_by_its_id_else_by_its_line_in_the_run_that_is_named_whe
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:
     """`make run`, then a copy of `results/demo/report.html`, makes it anew."""
     page = (ROOT / "docs" / "sample-report.html").read_text(encoding="utf-8")
-    assert inline()["style"] in page
-    assert inline()["script"] in page
+    assets = ROOT / "rag_evaluator" / "report" / "assets"
+    for names in (SCRIPTS, STYLES):
+        assert "\n".join((assets / name).read_text(encoding="utf-8") for name in names) in page

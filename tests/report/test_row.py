@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup, Tag
 from pydantic import BaseModel
+from report.made_files import made_run
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files import short_digest
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.report import frames_of, pair_html, row_html
-from rag_evaluator.report.pages import percent
-from rag_evaluator.report.row_scores import judgement_views
-from rag_evaluator.results import GRADES, Run, judgements_of
-from rag_evaluator.results.meanings import FACTS, verdicts_of
+from rag_evaluator.results import GRADES, SIGNS, Run
+from rag_evaluator.results import numbers_of as verdicts_of
+from rag_evaluator.statistics import Scale
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}
@@ -214,6 +214,12 @@ def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> 
     assert texts(section(article, "faithfulness"), ".error .data") == [reason]
 
 
+def verdicts(metric: str, prompt: str, key: str, value: int, about: str = "") -> list[Any]:
+    """What a judge says whose answer is one number, in words."""
+    judgement = {"prompt": prompt, "input": {"text": {"column": about}} if about else {}, "response": {key: value}}
+    return [verdict.meaning for verdict in verdicts_of({"metric": metric, "judgements": [judgement]})]
+
+
 @pytest.mark.parametrize(
     ("metric", "prompt", "key", "value", "about", "tone", "word"),
     [
@@ -224,56 +230,62 @@ def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> 
         ("retrieval_map", "chunk_prompt", "verdict", 1, "", "good", "relevant"),
         ("context_relevance", "judge1_prompt", "rating", 1, "", "middle", "partly relevant"),
         ("answer_accuracy", "judge1_prompt", "rating", 2, "", "middle", "agrees in part"),
-        ("answer_correctness", "correctness_classifier_prompt", "FN", None, "", "bad", "missing in the response"),
         ("refusal_correctness", "refused_prompt", "verdict", 1, "", "plain", "refuses"),
     ],
 )
 def test_verdicts_mean_what_their_prompts_ask(
-    metric: str, prompt: str, key: str, value: Any, about: str, tone: str, word: str
+    metric: str, prompt: str, key: str, value: int, about: str, tone: str, word: str
 ) -> None:
-    found = verdicts_of(metric, prompt, key, {about})
-    assert found is not None
-    assert found.meanings[value] == (tone, word)
+    assert verdicts(metric, prompt, key, value, about) == [(tone, word)]
+
+
+def judged_run(folder: Path, metric: str, scale: Scale, **judgement: Any) -> Run:
+    """A run of one row with one judgement."""
+    asked = {"prompt": "prompt", "prompt_digest": "d", "input": {}, "error": None, **judgement}
+    line = {"row": 0, "sample": "0", "metric": metric, "value": 0.5, "judgements": [asked]}
+    return Run(made_run(folder / "made", {metric: [0.5]}, {metric: scale}, details=[line]))
 
 
 @pytest.mark.parametrize(
-    ("metric", "response", "values", "about", "expected"),
+    ("metric", "response", "values", "scale", "expected"),
     [
-        ("rubrics_score_with_reference", {"feedback": "f", "score": 5}, {}, {"range": [1, 5]}, [("good", "score 5")]),
-        ("rude", {"value": 0.9}, {}, {"range": [0, 1], "better": "lower"}, [("bad", "value 0.9")]),
-        ("answer_rubric", {"1": 0.25, "2": 0.75}, {}, {}, [("plain", "answer 1"), ("plain", "answer 2")]),
-        ("new", {"score": 10**400}, {}, {"range": [0, 1]}, [("good", f"score 1{'0' * 118}…")]),
-        ("new", {"deep": {"er": [{"x": 1}]}}, {}, {}, [("plain", "x 1")]),
+        ("rubrics_score_with_reference", {"feedback": "f", "score": 5}, {}, Scale(1, 5), [("good", "score 5")]),
+        ("rude", {"value": 0.9}, {}, Scale(better="lower"), [("bad", "value 0.9")]),
+        ("answer_rubric", {"1": 0.25, "2": 0.75}, {}, Scale(), [("plain", "answer 1"), ("plain", "answer 2")]),
+        ("new", {"score": 10**400}, {}, Scale(), [("good", f"score 1{'0' * 118}…")]),
+        ("new", {"deep": {"er": [{"x": 1}]}}, {}, Scale(), [("plain", "x 1")]),
         (
             "context_relevancy",
             {"numbers": [2]},
             {"sentences": ["1: a", "2: b"]},
-            {},
+            Scale(),
             [("bad", "does not help"), ("good", "helps")],
         ),
         (
             "answer_correctness",
             {"TP": [{"statement": "s", "reason": "r"}], "FP": [], "FN": [{"statement": "t", "reason": "r"}]},
             {},
-            {},
+            Scale(),
             [("good", "in both"), ("bad", "missing in the response")],
         ),
     ],
 )
 def test_grades_lists_and_unknown_keys_are_shown_by_the_scale_or_plainly(
-    metric: str, response: Any, values: dict[str, Any], about: dict[str, Any], expected: list[tuple[str, str]]
+    metric: str, response: Any, values: dict[str, Any], scale: Scale, expected: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    judgement = {"prompt": "prompt", "input": values, "response": response, "error": None, "confidence": [0.5]}
-    [view] = judgement_views(judgements_of({"metric": metric, "judgements": [judgement]}), {}, about)
-    assert [(verdict.tone, verdict.word) for verdict in view.verdicts] == expected
+    run = judged_run(tmp_path, metric, scale, input=values, response=response, confidence=[0.5])
+    badges = find(parsed(row_html(run, 0)), ".verdict .badge")
+    assert [" ".join(badge.get_text().split()) for badge in badges] == [
+        f"{SIGNS[tone]} {word}" for tone, word in expected
+    ]  # type: ignore[index]
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [(0.5, "50%"), (0.99986, ">99%"), (1.0, "100%"), (0.001, "<1%"), (float("nan"), ""), (None, "")],
-)
-def test_a_confidence_is_never_rounded_to_certainty(share: Any, text: str) -> None:
-    assert percent(share) == text
+def test_a_confidence_is_never_rounded_to_certainty(tmp_path: Path) -> None:
+    shares = {0.5: "50%", 0.99986: ">99%", 1.0: "100%", 0.001: "<1%"}
+    claims = [{"statement": "s", "reason": "r", "verdict": 1}] * len(shares)
+    run = judged_run(tmp_path, "faithfulness", Scale(), response={"statements": claims}, confidence=list(shares))
+    shown = texts(parsed(row_html(run, 0)), ".confidence")
+    assert shown == [f"Confidence of the judge: {share}" for share in shares.values()]
 
 
 HOSTILE = [
@@ -336,9 +348,9 @@ def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> No
         for prompt in metric.prompts:
             schema = prompts[metric.owner or name, prompt].output_model.model_json_schema()
             for key in numbers_of(schema, schema.get("$defs", {})):
-                known = verdicts_of(name, prompt, key, {"reference"})
-                has_meaning = known is not None and {0, 1} & set(known.meanings)
-                assert has_meaning or key in GRADES or key in FACTS, f"{name}, {prompt}: {key}"
+                meanings = [*verdicts(name, prompt, key, 0, "reference"), *verdicts(name, prompt, key, 1, "reference")]
+                is_fact = not meanings  # such as a probability: no verdict
+                assert any(meanings) or key in GRADES or is_fact, f"{name}, {prompt}: {key}"
 
 
 def numbers_of(schema: Any, definitions: Any) -> list[str]:

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from known_verifier import KNOWN, ROW, KnownVerifier
+from report.made_files import made_run
 from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import row_html
-from rag_evaluator.report.row_sentences import COMPARED, marked, sentences_of
-from rag_evaluator.report.texts import TextPart
-from rag_evaluator.results import Judgement, Run
+from rag_evaluator.results import Run
 from rag_evaluator.verifiers import Support
 
-ALL = list(COMPARED)
+ALL = list(SUPPORT)
 
 
 class Flagging(KnownVerifier):
@@ -40,11 +39,6 @@ def scored(folder: Path, verifier: Any = None, row: Mapping[str, Any] = ROW, jud
     evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, judge=judge, verifier=model)
     evaluator.evaluate([dict(row)], folder=folder)
     return Run(folder)
-
-
-def test_each_metric_of_sentences_has_the_columns_that_it_compares() -> None:
-    columns = {name: (compared.evidence, compared.text) for name, compared in COMPARED.items()}
-    assert {name: tuple(metric.columns) for name, metric in SUPPORT.items()} == columns
 
 
 def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_path: Path) -> None:
@@ -82,6 +76,7 @@ def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_pa
 
 def test_the_sentences_are_marked_in_their_text_in_its_order(tmp_path: Path) -> None:
     article = parsed(row_html(scored(tmp_path / "run", metrics=ALL), 0))
+    assert all(texts(section(article, name), ".statement") for name in ALL)
     [response] = find(article, "section.response")
     assert texts(response, ".data") == [
         "Sentence 1, supported: ✓1He was born in Tesk. Sentence 2, not counted: question: •2Is that near? "
@@ -113,20 +108,14 @@ def test_hostile_sentences_stay_text(tmp_path: Path) -> None:
     assert texts(article, ".response mark") == [attack[:28]]
 
 
-def verified(response: Any, metric: str = "groundedness") -> list[Judgement]:
-    return [Judgement("verifier", response=response, metric=metric)]
-
-
-def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing() -> None:
-    rows = [{"statement": text, "verdict": 1, "probability": 0.9} for text in ("Elsewhere.", "Here.", "Here.")]
-    made = sentences_of(verified({"sentences": rows[1:] + rows[:1]}), {"response": "Here. Here. End."}, "m0")
-    assert made is not None
-    assert [view.place for view in made.sentences] == [(0, 5), (6, 11), None]
-    parts = marked([TextPart("Here. He"), TextPart("re. End.", "ins")], made.sentences)
-    assert [(part.text, part.mark, part.sentence and part.sentence.number) for part in parts] == [
-        ("Here.", "", 1),
-        (" ", "", None),
-        ("He", "", 2),
-        ("re.", "ins", 2),
-        (" End.", "ins", None),
-    ]
+def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing(tmp_path: Path) -> None:
+    sentences = [{"statement": text, "verdict": 1, "probability": 0.9} for text in ("Here.", "Here.", "Elsewhere.")]
+    judgement = {"prompt": "verifier", "input": {}, "response": {"sentences": sentences, "pieces": 1}}
+    line = {"row": 0, "sample": "0", "metric": "groundedness", "value": 1.0, "judgements": [judgement]}
+    rows = [{"user_input": "Where?", "response": "Here. Here. End.", "reference": "Here."}]
+    run = Run(made_run(tmp_path / "run", {"groundedness": [1.0]}, rows=rows, details=[line]))
+    article = parsed(row_html(run, 0))
+    assert texts(section(article, "groundedness"), ".statement") == ["Here.", "Here.", "Elsewhere."]
+    [response] = find(article, "section.response")
+    assert texts(response, ".in-sentence") == ["Here.", "Here."]
+    assert texts(response, "ins") == ["Here.", "End."]  # one change, in a sentence and behind it

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator.results import verdict_changes
-from rag_evaluator.results.changes import VerdictChange
 
 Json = dict[str, Any]  # Any: JSON
 
@@ -43,7 +42,7 @@ def one(metric: str, key: str, value: Any, prompt: str = "prompt", **parts: Any)
     return record(metric, asked({"reason": "so", key: value}, prompt, **parts))
 
 
-def changes(first: Json | Sequence[Json], second: Json | Sequence[Json], worse: bool = True) -> Sequence[VerdictChange]:
+def changes(first: Json | Sequence[Json], second: Json | Sequence[Json], worse: bool = True) -> Sequence[Any]:
     sides = [list(side) if isinstance(side, Sequence) else [side] for side in (first, second)]
     return verdict_changes(*sides, worse)
 

@@ -1,5 +1,4 @@
-from rag_evaluator.results import refer, references
-from rag_evaluator.results.questions import resolve
+from rag_evaluator.results import input_values, refer, references
 
 CONTEXTS = {"user_input": "q", "retrieved_contexts": ["a", "b"]}
 PLACES = {
@@ -29,4 +28,4 @@ def test_an_input_with_other_values_is_put_together_again() -> None:
     values = {"context": "a\nb", **columns}
     referred = refer(values, references(columns), [])
     assert referred["context"] == PLACES["a\nb"]
-    assert {name: resolve(part, columns, []) for name, part in referred.items()} == values
+    assert input_values(referred, columns, []) == values

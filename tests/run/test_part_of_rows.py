@@ -14,7 +14,7 @@ from folders import printed, results_of, run_command, write_config
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import RowChoice
-from rag_evaluator.report.facts import facts_of
+from rag_evaluator.report import what_html
 from rag_evaluator.results import Run
 from rag_evaluator.run import Journal
 from rag_evaluator.run.worker_journal import WorkerJournal
@@ -163,7 +163,7 @@ class TestWhatResultsSay:
         assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, config, "--limit", "5")
         assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, config, "--limit", "5")
         assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", results)
-        assert "5 of 12 rows (limit)" in [value for _, value, _ in facts_of(Run(results))]
+        assert "5 of 12 rows (limit)" in what_html(Run(results))
         manifest = json.loads((results / "manifest.json").read_text("utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
         merged = printed(capsys, 0, "merge", results)

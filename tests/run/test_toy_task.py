@@ -21,7 +21,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
 from rag_evaluator.run import Journal, Plan, Record, Stage, Table, Work, parse_worker, run_stage
-from rag_evaluator.tasks.table import TASKS
+from rag_evaluator.tasks import all_tasks
 
 COUNT = 40
 
@@ -84,7 +84,8 @@ def start(folder: Path, worker: str, seconds: float) -> "subprocess.Popen[str]":
 def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(TASKS, "toy", Task(f"{__name__}:of_journal"))  # type: ignore[arg-type]
+    tasks = {**all_tasks(), "toy": Task(f"{__name__}:of_journal")}  # type: ignore[arg-type]
+    monkeypatch.setattr("rag_evaluator.tasks.table.TASKS", tasks)
     folder = tmp_path / "results"
     folder.mkdir()
     with start(folder, "0/2", 0.02) as killed:

@@ -4,19 +4,17 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge
-from rag_evaluator.config import JudgeConfig, SortConfig
-from rag_evaluator.judge import CachedJudge, PromptText, Window
+from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge, sort
+from rag_evaluator.config import JudgeConfig, SortConfig, default_config
+from rag_evaluator.dataset import TaskColumns, checked_rows
+from rag_evaluator.files import silent
+from rag_evaluator.judge import PromptText, Window
 from rag_evaluator.prompts import CompareOutput, FilterOutput
-from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
-from rag_evaluator.tasks.sort import Sorter, order_of, summarise, with_relevance
-from tests.loaded_prompts import load_prompts
+from rag_evaluator.tasks import Sort, asked_by_lists, run_and_keep
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [
@@ -25,158 +23,13 @@ SORTED_OF_200 = [
     *(78, 121, 122, 127, 132, 42, 45, 61, 62, 80, 69, 85, 153, 128, 135, 180, 137, 152, 154, 172, 187, 195, 198, 160),
 ]
 CALLS_OF_200 = range(1153, 1346)  # comparisons of binary insertion, the fewest and the most
+STRATEGIES = get_args(SortConfig.model_fields["strategy"].annotation)
 ModelFolder = Callable[..., Path]
 
 
-def run_strategy(name: str, places: Sequence[int]) -> tuple[list[int], int, int]:
-    """Order, comparisons and rounds for items whose true place is `places[item]`."""
-    calls = rounds = 0
-    waiting: list[asyncio.Future[None]] = []
-
-    async def prefer(one: int, other: int) -> float:
-        nonlocal calls
-        calls += 1
-        turn = asyncio.get_running_loop().create_future()
-        waiting.append(turn)
-        await turn
-        return float(places[one] < places[other])
-
-    async def in_rounds() -> list[int]:
-        nonlocal rounds
-        task = asyncio.ensure_future(STRATEGIES[name](range(len(places)), prefer))
-        while not task.done():
-            for _ in range(60):  # until everybody waits
-                await asyncio.sleep(0)
-            rounds += bool(waiting)
-            for turn in waiting:
-                turn.set_result(None)
-            waiting.clear()
-        return task.result()
-
-    return asyncio.run(in_rounds()), calls, rounds
-
-
-def true_order(places: Sequence[int]) -> list[int]:
-    return sorted(range(len(places)), key=lambda item: places[item])
-
-
-def places_of(count: int, seed: int) -> list[int]:
-    return random.Random(seed).sample(range(count), count)
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 30, 61])
-def test_every_strategy_finds_the_true_order(name: str, count: int) -> None:
-    for seed in range(5):
-        places = places_of(count, seed)
-        assert run_strategy(name, places)[0] == true_order(places)
-
-
-def insertion_calls(places: Sequence[int]) -> int:
-    """Comparisons of binary insertion, counted by another writing of it: a search in the places already taken."""
-    calls = 0
-    taken = list[int]()
-    for place in places:
-        low = 0
-        high = len(taken)
-        while low < high:
-            middle = (low + high - 1) // 2
-            calls += 1
-            low, high = (low, middle) if place < taken[middle] else (middle + 1, high)
-        taken.insert(low, place)
-    return calls
-
-
-@pytest.mark.parametrize("count", [10, 30, 200])
-def test_insertion_takes_exactly_the_comparisons_of_binary_insertion(count: int) -> None:
-    for seed in range(3):
-        places = places_of(count, seed)
-        order, calls, rounds = run_strategy("insertion", places)
-        assert order == true_order(places)
-        assert calls == rounds == insertion_calls(places)
-        assert count < 200 or calls in CALLS_OF_200
-
-
-def test_merge_takes_hardly_more_comparisons_in_a_tenth_of_the_rounds() -> None:
-    places = places_of(200, 0)
-    order, calls, rounds = run_strategy("merge", places)
-    assert order == true_order(places)
-    assert calls < 1.1 * max(CALLS_OF_200)
-    assert rounds <= 115
-
-
-@given(st.integers(0, 12), st.data())
-@settings(max_examples=60, deadline=None)
-def test_a_judge_who_contradicts_himself_still_gets_every_item_once(count: int, data: st.DataObject) -> None:
-    shares = {
-        (one, other): data.draw(st.sampled_from([0.0, 0.3, 0.5, 0.9]))
-        for one in range(count)
-        for other in range(count)
-        if one != other
-    }
-
-    async def prefer(one: int, other: int) -> float:
-        return shares[one, other]
-
-    for strategy in STRATEGIES.values():
-        assert sorted(asyncio.run(strategy(range(count), prefer))) == list(range(count))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_where_nothing_is_better_the_order_stays_as_it_was(name: str) -> None:
-    async def prefer(one: int, other: int) -> float:
-        return 0.5
-
-    assert asyncio.run(STRATEGIES[name](range(40), prefer)) == list(range(40))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("order", "measures"),
-    [
-        (SORTED, (0.121, 0.7, [0, 14, 13, 5, 9, 11, 1])),
-        (SORTED_OF_200, (0.443, 0.6, [0, 11, 9, 1, 5, 13])),
-    ],
-)
-def test_the_measures_of_the_published_examples_come_out(order: list[int], measures: tuple[Any, ...]) -> None:
-    found = compare_orders(order, sorted(order), 10, top=True, fast=True)
-    assert (found["spearman"], found["sim"], found["overlap"]) == measures
-
-
-def test_the_tail_is_compared_where_top_is_false() -> None:
-    found = compare_orders([3, 0, 1, 2], [0, 1, 2, 3], 2, top=False, fast=True)
-    assert (found["sim"], found["overlap"]) == (0.5, [2])
-    assert found["kendall"] == 0.0  # of six pairs three stand as before, three the other way round
-
-
-@pytest.mark.parametrize(
-    ("size", "fast", "asked", "k"), [(30, True, 10, 10), (12, True, 50, 10), (7, True, 50, 7), (12, False, 50, 12)]
-)
-def test_a_k_that_is_too_large_is_ten_or_all(size: int, fast: bool, asked: int, k: int) -> None:
-    assert compare_orders(range(size), range(size), asked, top=True, fast=fast)["k"] == k
-
-
-@pytest.mark.parametrize(("order", "sim"), [([], None), ([4], 1.0)])
-def test_no_context_and_one_context_have_no_correlation(order: list[int], sim: float | None) -> None:
-    agreement = compare_orders(order, order, 10, top=True, fast=True)
-    assert agreement == {"spearman": None, "sim": sim, "overlap": order, "kendall": None, "k": len(order)}
-
-
-NDCG = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))  # relevant at ranks 2 and 3
-
-
-@pytest.mark.parametrize(
-    ("order", "relevance", "measures"),
-    [
-        ([0, 1, 2], [0, 1, 1], {"nDCG@10": round(NDCG, 4), "P@2": 0.5, "RR": 0.5}),
-        ([2, 0, 1], [0, 1, 2], {"nDCG@1": 1.0}),
-        ([1, 2, 0], [0, 1, 2], {"nDCG@1": 0.5}),
-        ([0, 1], [0, 0], {"nDCG@10": None, "P@1": 0.0, "RR": 0.0}),
-    ],
-)
-def test_retrieval_measures_are_those_worked_out_by_hand(
-    order: list[int], relevance: list[int], measures: dict[str, float | None]
-) -> None:
-    assert retrieval_measures(order, relevance, list(measures)) == measures
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 # The judge of these tests knows how good a context is: it is written in it. Bad ones have 0.
@@ -213,17 +66,145 @@ def sort_all(
     judge: Any, contexts_list: Sequence[Sequence[str]], questions: Sequence[str] = (), **options: Any
 ) -> list[Mapping[str, Any]]:
     asked = questions or [f"Question {position}?" for position in range(len(contexts_list))]
-    how = CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig(**options)
-
-    async def together() -> list[Mapping[str, Any]]:
-        sorters = (Sorter(*how, *pair) for pair in zip(asked, contexts_list, strict=True))
-        return list(await asyncio.gather(*(sorter.sort() for sorter in sorters)))
-
-    return asyncio.run(together())
+    return sort(asked, contexts_list, judge=judge, fresh=True, progress=silent, **options)
 
 
 def sort_one(judge: Any, contexts: Sequence[str], **options: Any) -> Mapping[str, Any]:
     return sort_all(judge, [contexts], **options)[0]
+
+
+def places_of(count: int, seed: int) -> list[int]:
+    return random.Random(seed).sample(range(count), count)
+
+
+def contexts_at(places: Sequence[int]) -> list[str]:
+    """Contexts whose true places are these."""
+    return contexts_of([-place for place in places])
+
+
+def true_order(places: Sequence[int]) -> list[int]:
+    return sorted(range(len(places)), key=lambda item: places[item])
+
+
+class InRounds(ScriptedJudge):
+    """An honest judge who answers when everybody waits, and counts how often that is."""
+
+    def __init__(self) -> None:
+        super().__init__(choices=scripted(honest).choices)
+        self.rounds = 0
+        self.waiting: list[asyncio.Future[None]] = []
+
+    async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
+        turn = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        if len(self.waiting) == 1:
+            self.answering = asyncio.ensure_future(self._answer())
+        await turn
+        return self.choose(prompt, options)
+
+    async def _answer(self) -> None:
+        for _ in range(60):
+            await asyncio.sleep(0)
+        self.rounds += 1
+        turns = [*self.waiting]
+        self.waiting.clear()
+        for turn in turns:
+            turn.set_result(None)
+
+
+def run_strategy(name: str, places: Sequence[int]) -> tuple[list[int], int, int]:
+    """Order, comparisons and rounds for contexts of these true places."""
+    judge = InRounds()
+    found = sort_one(judge, contexts_at(places), strategy=name, fast=False, both_orders=False)
+    return found["sorted"], found["comparisons"], judge.rounds
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_every_strategy_finds_the_true_order(name: str) -> None:
+    every = [places_of(count, seed) for count in (0, 1, 2, 3, 7, 30, 61) for seed in range(2)]
+    found = sort_all(scripted(honest), list(map(contexts_at, every)), strategy=name, fast=False, both_orders=False)
+    assert [ranking["sorted"] for ranking in found] == list(map(true_order, every))
+
+
+def insertion_calls(places: Sequence[int]) -> int:
+    """Comparisons of binary insertion, counted by another writing of it: a search in the places already taken."""
+    calls = 0
+    taken = list[int]()
+    for place in places:
+        low = 0
+        high = len(taken)
+        while low < high:
+            middle = (low + high - 1) // 2
+            calls += 1
+            low, high = (low, middle) if place < taken[middle] else (middle + 1, high)
+        taken.insert(low, place)
+    return calls
+
+
+@pytest.mark.parametrize("count", [10, 30, 200])
+def test_insertion_takes_exactly_the_comparisons_of_binary_insertion(count: int) -> None:
+    for seed in range(1 if count == 200 else 3):
+        places = places_of(count, seed)
+        order, calls, rounds = run_strategy("insertion", places)
+        assert order == true_order(places)
+        assert calls == rounds == insertion_calls(places)
+        assert count < 200 or calls in CALLS_OF_200
+
+
+def test_merge_takes_hardly_more_comparisons_in_a_tenth_of_the_rounds() -> None:
+    places = places_of(200, 0)
+    order, calls, rounds = run_strategy("merge", places)
+    assert order == true_order(places)
+    assert calls < 1.1 * max(CALLS_OF_200)
+    assert rounds <= 115
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_judge_who_contradicts_himself_still_gets_every_item_once(name: str) -> None:
+    shares = random.Random(0)
+    judge = scripted(lambda one, other: shares.choice([0.0, 0.3, 0.5, 0.9]))
+    every = [contexts_at(range(count)) for count in range(13)]
+    for ranking in sort_all(judge, every, strategy=name, fast=False, both_orders=False):
+        assert sorted(ranking["sorted"]) == list(range(len(ranking["contexts"])))
+
+
+@pytest.mark.parametrize(
+    ("order", "measures"),
+    [
+        (SORTED, (0.121, 0.7, [0, 14, 13, 5, 9, 11, 1])),
+        (SORTED_OF_200, (0.443, 0.6, [0, 11, 9, 1, 5, 13])),
+    ],
+)
+def test_the_measures_of_the_published_examples_come_out(order: list[int], measures: tuple[Any, ...]) -> None:
+    ranks = {item: len(order) - rank for rank, item in enumerate(order)}
+    contexts = contexts_of([ranks.get(item, 0) for item in range(max(order) + 1)])
+    found = sort_one(scripted(honest), contexts, both_orders=False)
+    assert found["sorted"] == order
+    assert (found["spearman"], found["sim"], found["overlap"]) == measures
+
+
+def test_the_tail_is_compared_where_top_is_false() -> None:
+    found = sort_one(scripted(honest), contexts_of([0.7, 0.6, 0.5, 0.8]), k=2, top=False)
+    assert found["sorted"] == [3, 0, 1, 2]
+    assert (found["sim"], found["overlap"]) == (0.5, [2])
+    assert found["kendall"] == 0.0  # of six pairs three stand as before, three the other way round
+
+
+@pytest.mark.parametrize(
+    ("size", "fast", "asked", "k"), [(30, True, 10, 10), (12, True, 50, 10), (7, True, 50, 7), (12, False, 50, 12)]
+)
+def test_a_k_that_is_too_large_is_ten_or_all(size: int, fast: bool, asked: int, k: int) -> None:
+    contexts = contexts_of([size - place for place in range(size)])
+    assert sort_one(scripted(honest), contexts, k=asked, fast=fast)["k"] == k
+
+
+NDCG = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))  # relevant at ranks 2 and 3
+
+
+def test_the_retriever_s_order_is_measured_by_what_the_judge_finds_good() -> None:
+    found = sort_one(scripted(honest), contexts_of([0, 0.5, 0.9]), k=2)
+    assert found["retriever"] == {"nDCG@2": round(1 / math.log2(3) / (1 + 1 / math.log2(3)), 4), "P@2": 0.5, "RR": 0.5}
+    assert sort_one(scripted(honest), contexts_of([0, 0.5, 0.9]))["retriever"]["nDCG@10"] == round(NDCG, 4)
 
 
 QUALITIES = [0.3, 0, 0.7, 0.1, 0, 0.9, 0.2, 0.5, 0, 0.8]
@@ -268,8 +249,9 @@ def test_both_orders_cancel_a_judge_who_always_prefers_the_first_context_shown(s
     assert unfair["sorted"] != BEST_FIRST
 
 
-def test_a_judge_who_sees_only_the_place_leaves_the_retrievers_order_and_has_no_agreement() -> None:
-    found = sort_one(scripted(lambda one, other: 0.8), contexts_of(QUALITIES))
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_judge_who_sees_only_the_place_leaves_the_retrievers_order_and_has_no_agreement(strategy: str) -> None:
+    found = sort_one(scripted(lambda one, other: 0.8), contexts_of(QUALITIES), strategy=strategy)
     assert found["sorted"] == found["good"]
     assert found["agreement"] == 0.0
     assert found["ties"] == found["comparisons"]
@@ -347,13 +329,25 @@ def test_a_judge_without_probabilities_is_asked_for_its_choice() -> None:
     assert sort_one(Plain(script), contexts_of(QUALITIES))["sorted"] == BEST_FIRST
 
 
-def test_given_relevance_measures_both_orders() -> None:
-    ranking = sort_all(scripted(honest), [contexts_of([0.1, 0, 0.9])])[0]
-    assert order_of(ranking) == [2, 0, 1]
-    measured = with_relevance(ranking, [0, 1, 2])
-    assert measured["measured"]["judge"]["nDCG@1"] == 1.0
-    assert measured["measured"]["retriever"]["nDCG@1"] == 0.0
-    summary = summarise([measured, sort_all(scripted(honest), [[]])[0]])
+def test_given_relevance_measures_both_orders(tmp_path: Path) -> None:
+    rows = [
+        {"question": "Where?", "contexts": contexts_of([0.1, 0, 0.9]), "relevance": [0, 1, 2]},
+        {"question": "Who?", "contexts": [], "relevance": None},
+    ]
+    _, asking = asked_by_lists("sort", ["Where?"], [["a"]], scripted(honest), None, None)
+    columns = {"sort": TaskColumns(("user_input", "retrieved_contexts"))}
+    stage = Sort(checked_rows(rows, default_config(metrics=["bleu"]), columns), SortConfig(), asking)
+    table = run_and_keep(stage, tmp_path / "result", True, silent)
+    [ranking, _] = stage.rankings(table)
+    assert ranking["sorted"] == [2, 0]
+    by_judge = (2 + 1 / math.log2(4)) / (2 + 1 / math.log2(3))  # the order 2, 0, 1
+    by_retriever = (1 / math.log2(3) + 2 / math.log2(4)) / (2 + 1 / math.log2(3))
+    assert ranking["measured"] == {
+        "judge": {"nDCG@1": 1.0, "nDCG@5": round(by_judge, 4), "nDCG@10": round(by_judge, 4)},
+        "retriever": {"nDCG@1": 0.0, "nDCG@5": round(by_retriever, 4), "nDCG@10": round(by_retriever, 4)},
+    }
+    stage.write(table, tmp_path)
+    summary = json.loads((tmp_path / "sort_summary.json").read_text(encoding="utf-8"))
     assert summary["measures"]["judge nDCG@1 by relevance"]["mean"] == 1.0
     assert summary["measures"]["spearman"] == {
         "mean": -1.0,
@@ -397,9 +391,10 @@ def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
         Window(tiny).room("word " * 2000)
 
 
-def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Judge) -> None:
+def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Judge, model_folder: ModelFolder) -> None:
     contexts = [f"Fact {number} about the river Om in {1900 + number}." for number in range(6)]
     alone = sort_one(tiny, contexts, strategy="merge", fast=False)
-    tiny.inner._answers.clear()
-    beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0]
+    folder = model_folder("llama-bytelevel", max_position_embeddings=1600)
+    again = Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=64))
+    beside = sort_all(again, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0]
     assert alone == beside

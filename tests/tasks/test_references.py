@@ -1,5 +1,5 @@
-import asyncio
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,13 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import rag_evaluator
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
-from rag_evaluator.files import safe_names, write_wide_json
-from rag_evaluator.judge import CachedJudge
+from rag_evaluator.files import safe_names, silent, write_wide_json
 from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks import Reference
-from rag_evaluator.tasks.references import Generator, Piece, balanced_groups, fitting_groups, shuffled
 from tests.loaded_prompts import load_prompts
 
 NO = {"answerable": 0, "answer": ""}
@@ -50,10 +49,18 @@ class Asked:
         return [shown for shown in self.shown if isinstance(shown, kind)]
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
-    prompts = load_prompts(["generate"], "english", Path())
-    writer = Generator(CachedJudge(judge), prompts, GenerateConfig(**options), question, contexts)
-    return asyncio.run(writer.generate())
+    """What is written about one question."""
+    folder = Path(tempfile.mkdtemp(dir="."))
+    config = {"generate": options}
+    rag_evaluator.generate([question], [contexts], judge=judge, config=config, output_dir=folder, progress=silent)
+    [path] = (folder / "gt").iterdir()
+    return Reference(**json.loads(path.read_text(encoding="utf-8")))
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]
@@ -73,13 +80,11 @@ def test_groups_of_twenty_are_answered_and_joined_once() -> None:
 
 
 def test_the_shuffle_depends_on_the_seed_only() -> None:
-    pieces = [Piece(number, "") for number in range(50)]
-    assert shuffled(pieces, 0) == shuffled(pieces, 0) != shuffled(pieces, 1)
-    assert sorted(piece.index for piece in shuffled(pieces, 0)) == list(range(50))
     first, second, other = (Asked() for _ in range(3))
     for asked, seed in ((first, 0), (second, 0), (other, 1)):
         generate(asked.judge, CONTEXTS, seed=seed)
     assert first.shown == second.shown != other.shown
+    assert sorted(text for shown in first.of(AnswerInput) for text in shown.contexts) == sorted(CONTEXTS)
 
 
 def test_in_slow_mode_every_context_is_asked_alone_in_order() -> None:
@@ -163,21 +168,16 @@ def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_reported() -
     assert sum(reference.failed.values()) == 1
 
 
-@given(st.lists(st.integers(1, 90)), st.integers(1, 25))
-def test_groups_keep_order_and_both_limits(lengths: list[int], size: int) -> None:
-    pieces = [Piece(number, "x" * length) for number, length in enumerate(lengths)]
-    groups = fitting_groups(pieces, size, 100, len)
-    assert [piece for group in groups for piece in group] == pieces
-    assert all(len(group) <= size and sum(len(piece.text) for piece in group) <= 100 for group in groups)
-
-
-@given(st.lists(st.text(max_size=30), min_size=2), st.integers(2, 25), st.integers(0, 100))
-def test_every_level_of_the_tree_has_at_most_half_as_many_answers(texts: list[str], size: int, room: int) -> None:
-    groups = balanced_groups(texts, size, lambda group: sum(map(len, group)) <= room)
-    assert [text for group in groups for text in group] == texts
-    assert all(len(group) >= 2 for group in groups)
-    assert max(map(len, groups)) - min(map(len, groups)) <= 1
-    assert max(map(len, groups)) <= max(size, 3)
+@pytest.mark.parametrize(
+    ("count", "size", "levels"), [(5, 20, [5]), (21, 20, [10, 11, 2]), (7, 2, [2, 2, 3, 3]), (9, 4, [3, 3, 3, 3])]
+)
+def test_answers_are_joined_in_groups_of_nearly_equal_size_level_by_level(
+    count: int, size: int, levels: list[int]
+) -> None:
+    asked = Asked()
+    reference = generate(asked.judge, [f"Fact{number}" for number in range(count)], fast=False, group_size=size)
+    assert [len(shown.answers) for shown in asked.of(ReduceInput)] == levels
+    assert reference.ground_truth.split() == [f"Fact{number}" for number in range(count)]
 
 
 def test_groups_smaller_than_two_are_refused() -> None:

@@ -9,7 +9,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import METRICS
 from rag_evaluator.statistics import Estimate, Paired, Scale, compare_scores, mean_interval
-from rag_evaluator.statistics.formulas import Units, difference_bounds, mean_bounds
 
 RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
 JUDGED = Scale()
@@ -67,17 +66,6 @@ def test_clusters_and_weights_of_atoms_count_as_equal_rows() -> None:
     assert ends(mean_interval(scores, RELEVANCY, weights=[0.3] * 12)) == ends(alone)
     mixed = mean_interval([0.0, 0.9, 0.0, 0.88, 0.0, 0.92, 0.0, 0.9], RELEVANCY, clusters="aabbccdd")
     assert 0 < ends(mixed)[0] < 0.45 < ends(mixed)[1] < 0.9
-
-
-def test_bounds_of_many_data_sets_hold_data_sets_that_have_only_atoms() -> None:
-    values = np.array([[0.0] * 5, [0.0, 0.0, 0.0, 0.0, 0.5], [0.1, 0.2, 0.3, 0.4, 0.5]])
-    shares = np.full(values.shape, 0.2)
-    units = Units(shares, values, (values[:, None, :] == 0).astype(float))
-    bounds = mean_bounds(units, RELEVANCY, 0.95)
-    assert np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
-    assert np.all(bounds.low <= values.mean(axis=-1))
-    assert np.all(bounds.high >= values.mean(axis=-1))
-    assert np.all(difference_bounds(units, RELEVANCY, 0.95).judged)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What questions have in common beyond the prefix of their batch is computed once."""
 
-import asyncio
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +9,7 @@ import pytest
 import torch
 from tiny_models import Tiny, plain_of
 
-from rag_evaluator import Judge
-from rag_evaluator.config import SortConfig
-from rag_evaluator.judge import CachedJudge
-from rag_evaluator.tasks.sort import Sorter
-from tests.loaded_prompts import load_prompts
+from rag_evaluator import Judge, sort
 
 RNG = random.Random(5)
 Decoder = Callable[..., tuple[Judge, Any]]
@@ -89,16 +84,17 @@ def test_what_was_computed_is_not_computed_again_and_changes_no_logits(
         assert_as_alone(judge, asked, logits)
 
 
-def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(decoder: Decoder) -> None:
+def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(
+    decoder: Decoder, tmp_path: Path
+) -> None:
     contexts = [" ".join(random.Random(i).choices(["Nolu", "Brak", "painter", "born"], k=40)) for i in range(16)]
-    prompts = load_prompts(["sort"], "english", Path("prompts"))
     computed = []
     orders = []
     for most in (10_000, 0):
         judge, packed = decoder()
         packed.beginnings.kept.most = most
-        how = CachedJudge(judge), prompts, SortConfig(fast=False, strategy="merge")
-        orders.append(asyncio.run(Sorter(*how, "Where was Nolu Brak born?", contexts).sort())["sorted"])
+        how: Any = {"judge": judge, "fast": False, "strategy": "merge", "output_dir": tmp_path, "fresh": True}
+        orders += sort(["Where was Nolu Brak born?"], [contexts], indices=True, **how)
         computed.append(packed.computed - packed.prefixes.computed)
     assert orders[0] == orders[1]
     assert computed[0] < 0.8 * computed[1]

@@ -129,7 +129,7 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         with shown(progress, "scores") as at:
-            stage = self.stage(data)
+            stage = self._checked(data)
             if folder is None:
                 return results_of(make_all(stage, at), stage)
             return results_of(run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start), stage)
@@ -154,16 +154,19 @@ class RAGEvaluator:
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
         """
-        return run_stage(self.stage(data), folder, worker, progress, stop, start)
+        return run_stage(self._checked(data), folder, worker, progress, stop, start)
+
+    def _checked(self, data: Any) -> Evaluation:
+        stage = self.stage(data)
+        warn_of_rows(stage.units, self.metrics, self.models)
+        return stage
 
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
-        """What is to be done, checked as far as that needs no model, with warnings. Raises `RagEvaluatorError`."""
+        """Return what is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
         rows = self.rows(data)
         self._find_prompts()
-        stage = evaluation_of(rows, self.metrics, self.models, self.prompts)
-        warn_of_rows(rows, self.metrics, self.models)
-        return stage
+        return evaluation_of(rows, self.metrics, self.models, self.prompts)
 
     def check(self, data: Any = None) -> None:
         """Check everything that needs no loaded model. Raises `RagEvaluatorError`."""

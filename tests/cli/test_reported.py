@@ -11,8 +11,8 @@ import yaml
 from folders import contents_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator import evaluator as evaluating
 from rag_evaluator.cli.main import main
+from rag_evaluator.models import Models
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
@@ -70,7 +70,7 @@ WRONG = [
 
 def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> str:
     """What is said of a wrong configuration before a model is loaded."""
-    monkeypatch.delattr(evaluating.RAGEvaluator, "scorer")
+    monkeypatch.delattr(Models, "scorer")
     assert main(arguments) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

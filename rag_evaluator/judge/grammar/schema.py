@@ -105,7 +105,7 @@ def _free_integers(schema: Any) -> Iterator[str]:
     """The fields of a schema that may be any integer. Any: JSON."""
     if isinstance(schema, dict):
         for name, part in schema.get("properties", {}).items():
-            if part.get("type") == "integer":
+            if part.get("type") == "integer" and "const" not in part:
                 yield name
         schema = list(schema.values())
     for part in schema if isinstance(schema, list) else ():

@@ -137,8 +137,7 @@ class _Decoding(ABC):
         return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
     def _text(self) -> str:
-        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return text
+        return self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
 
 
 class Sequence(_Decoding):

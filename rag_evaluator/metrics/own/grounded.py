@@ -120,8 +120,7 @@ class SupportMetric:
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(option_texts(self.prompt.pack))[::order]
         values = VerifyInput(premise=premise, user_input=question or None, hypothesis=claim, options=options)
-        text: str = self.prompt.to_string(values)
-        return text
+        return self.prompt.to_string(values)
 
     def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
         """The contexts in one piece, in several where the judge's window is too small for that."""

@@ -29,8 +29,7 @@ class DefinedQuotes(QuotedSpansAlignment):
             )
         if not extract_quoted_spans(response, min_len=self.min_span_words):
             raise NotApplicableError(f"the response quotes no span of {self.min_span_words} words or more")
-        result: MetricResult = await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
-        return result
+        return await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
 
 
 class DefinedSummary(SummaryScore):
@@ -70,10 +69,9 @@ class RowRubrics(InstanceSpecificRubrics):
                 f"the rubrics of this row are {', '.join(rubrics)}: expected at least two of score1_description to "
                 "score5_description"
             )
-        result: MetricResult = await super().ascore(
+        return await super().ascore(
             rubrics=dict(rubrics), user_input=user_input, response=response, reference=reference
         )
-        return result
 
 
 BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
@@ -99,8 +97,7 @@ class BleuScore(collections.BleuScore):
             raise NotApplicableError(
                 f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
             )
-        result: MetricResult = await super().ascore(reference=reference, response=response)
-        return result
+        return await super().ascore(reference=reference, response=response)
 
 
 class RougeScore(collections.RougeScore):
@@ -121,8 +118,7 @@ class RougeScore(collections.RougeScore):
             texts = [
                 " ".join(numbers.setdefault(word, f"{len(numbers):04d}") for word in words(text)) for text in texts
             ]
-        result: MetricResult = await super().ascore(reference=texts[0], response=texts[1])
-        return result
+        return await super().ascore(reference=texts[0], response=texts[1])
 
 
 def words(text: str) -> list[str]:

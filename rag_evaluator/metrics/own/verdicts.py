@@ -77,10 +77,7 @@ class Faithfulness(Verified, collections.Faithfulness):  # type: ignore[misc]  #
     ) -> MetricResult:
         self.contexts = retrieved_contexts
         self.user_input = user_input
-        result: MetricResult = await super().ascore(
-            user_input=user_input, response=response, retrieved_contexts=retrieved_contexts
-        )
-        return result
+        return await super().ascore(user_input=user_input, response=response, retrieved_contexts=retrieved_contexts)
 
     async def _create_verdicts(self, statements: list[str], context: str) -> NLIStatementOutput:
         return await self._as_ragas(statements, self.contexts, range(len(self.contexts)), self.user_input)
@@ -104,10 +101,9 @@ class NoiseSensitivity(Verified, collections.NoiseSensitivity):  # type: ignore[
         self, user_input: str, response: str, reference: str, retrieved_contexts: list[str]
     ) -> MetricResult:
         self.contexts = retrieved_contexts
-        result: MetricResult = await super().ascore(
+        return await super().ascore(
             user_input=user_input, response=response, reference=reference, retrieved_contexts=retrieved_contexts
         )
-        return result
 
     async def _evaluate_statement_faithfulness(self, statements: list[str], context: str) -> list[int]:
         places = [self.contexts.index(context)] if context in self.contexts else []

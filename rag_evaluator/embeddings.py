@@ -13,14 +13,22 @@ from rag_evaluator.config import DEMO, EmbeddingsConfig, hub, model_path, refuse
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files import ACTIVITY, loading_libraries, short_digest
-from rag_evaluator.hub import UNNAMED, arguments_part, find_model, fingerprint, identity_of, load_failure, name_of
+from rag_evaluator.hub import (
+    UNNAMED,
+    arguments_part,
+    find_model,
+    fingerprint,
+    identity_of,
+    load_failure,
+    name_of,
+    unwrapped,
+)
 from rag_evaluator.judge import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
 from rag_evaluator.ragas_library import BaseRagasEmbedding
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
 
-from rag_evaluator.hub import unwrapped
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings

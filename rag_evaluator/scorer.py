@@ -13,13 +13,12 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metric, check_work
+from rag_evaluator.metrics import Metric, Recorder, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
 
 if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding
 
-from rag_evaluator.metrics import Recorder
 
 BATCHES = 2  # one is judged while the next is prepared
 EMBEDDED_TOGETHER = 16  # rows, where no judge is asked

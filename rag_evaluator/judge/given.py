@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -17,14 +17,10 @@ from rag_evaluator.hub import (
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.grammar.faults import plain
 from rag_evaluator.judge.grammar.schema import on_scale, tighten, unique_keys
-from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
-from rag_evaluator.ragas_library import InstructorBaseRagasLLM
-
-if TYPE_CHECKING:
-    pass
-
 from rag_evaluator.judge.judge import RagasLLM
 from rag_evaluator.judge.pipelines import is_langchain
+from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
 WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces

@@ -1,18 +1,13 @@
 """What is refused of a configuration's metrics before a model is loaded."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
 from rag_evaluator.metrics.definitions import check_functions
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name
-
-if TYPE_CHECKING:
-    pass
-
-from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
 
 
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:

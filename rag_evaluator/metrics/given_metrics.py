@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import update_wrapper
-from inspect import isfunction
 from typing import Any, Literal
 
 from rag_evaluator.config import Config
@@ -208,7 +207,7 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 def _name(metric: Any, place: str) -> Any:
     if isinstance(metric, (*OWN, NamedMetric)) or is_ragas_object(metric):
         return metric.name
-    if isfunction(metric):
+    if inspect.isfunction(metric):
         raise ConfigError(
             f"{place} is the function {metric.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
         )

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -22,10 +22,6 @@ from rag_evaluator.metrics.work_checks import as_asked, texts_in
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results import Judgement, refer, references
 from rag_evaluator.verifiers import DECIMALS
-
-if TYPE_CHECKING:
-    pass
-
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")

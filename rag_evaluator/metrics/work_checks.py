@@ -148,9 +148,9 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
     """The flags of one answer that hold for a text or more."""
     counted = row_of(type(answer))
     texts = list(_texts(answer))
-    asked = prompt.data if isinstance(prompt, PromptText) else None
+    asked: BaseModel | None = getattr(prompt, "data", None)
     if texts:
-        own = _Joined(None if asked is None else asked.model_dump())
+        own = _Joined(asked and asked.model_dump())
         examples = _Joined(_answers_of_others(prompt))
         whole = list(map(as_whole, texts))
         checks = {
@@ -331,7 +331,7 @@ def _places(judged: Sequence[str], asked: Sequence[str]) -> dict[int, int]:
 
 def _alike(text: str, other: str) -> float:
     """The share of n-grams that two texts have in common, and 2 for equal texts."""
-    if len({EDGES.sub("", " ".join(unicodedata.normalize("NFKC", t).casefold().split())) for t in (text, other)}) == 1:
+    if EDGES.sub("", as_whole(text)) == EDGES.sub("", as_whole(other)):
         return 2
     first, second = (set(grams(plain, sizes(plain).own)) for plain in map(normalised, (text, other)))
     return 2 * len(first & second) / (len(first) + len(second))

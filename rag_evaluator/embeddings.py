@@ -64,8 +64,7 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts."""
-        vectors: list[list[float]] = run(self.aembed_texts(texts))
-        return vectors
+        return run(self.aembed_texts(texts))
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
@@ -73,8 +72,7 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
         vectors = await asyncio.gather(*(self._vectors.get(text, partial(submit, text)) for text in texts))
         return [vector.tolist() for vector in vectors]
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return self.embed_texts(texts)
+    embed_documents = embed_texts
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a search; some models embed it in another way than what is searched."""

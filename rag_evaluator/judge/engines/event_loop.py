@@ -33,7 +33,7 @@ BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
 """Takes more requests in and answers some of those that it has, at least one; both by number."""
 
 
-def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, on a thread of its own if this thread's event loop is running (a notebook)."""
     try:
         asyncio.get_running_loop()

@@ -121,8 +121,7 @@ class ServerJudge(WithoutTokens):
 
     @classmethod
     def _tried(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
-        engine: ServerJudge = run(cls._load(config, offline))
-        return engine
+        return run(cls._load(config, offline))
 
     @classmethod
     async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":

@@ -214,9 +214,8 @@ class Journal:
 
     def encode(self, index: int, key: Key, record: Record) -> bytes:
         """The line of a record."""
-        fields = {name: getattr(record, name) for name in ("value", "reason", "retry")}
         place = {"task": self.plan.task, "stage": self.plan.stage, "index": index, **key._asdict()}
-        return checked_line({**place, **fields, "details": dict(record.details)})
+        return checked_line({**place, **vars(record), "details": dict(record.details)})
 
     def decode(self, line: bytes) -> Line | None:
         """The record of a line; None for the footer of a chunk.

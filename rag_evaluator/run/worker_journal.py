@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -12,7 +11,17 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files import Appender, Records, checked_line, json_text, publish, replace_bytes, sync_folder, writing
+from rag_evaluator.files import (
+    Appender,
+    Records,
+    checked_line,
+    json_text,
+    publish,
+    replace_bytes,
+    sync_file,
+    sync_folder,
+    writing,
+)
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
@@ -46,10 +55,9 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
             cells = [(cell.unit.index, key, known.find(key)) for cell, key in stage.cells(stage.plan, chunk)]
             lines = [old.encode(index, key, record) for index, key, record in cells if record is not None]
             if lines:
-                with (folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl").open("wb") as file:
-                    file.writelines(lines)
-                    file.flush()
-                    os.fsync(file.fileno())
+                kept = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
+                kept.write_bytes(b"".join(lines))
+                sync_file(kept)
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)

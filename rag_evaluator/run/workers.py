@@ -121,10 +121,8 @@ def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
 
 def run_id(environment: Mapping[str, str] = os.environ) -> str | None:
     """What the workers of one start share: the number of their job. None for processes started by hand."""
-    for name in ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID"):
-        if name in environment:
-            return f"{name}={environment[name]}"
-    return None
+    names = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID")
+    return next((f"{name}={environment[name]}" for name in names if name in environment), None)
 
 
 def is_restart(environment: Mapping[str, str] = os.environ) -> bool:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn
 
 from rag_evaluator.config import Config, dotted
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.loading import open_dataset
+from rag_evaluator.dataset.on_disk import Indexed
 from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -37,7 +38,7 @@ class TaskColumns:
         return self.columns
 
 
-class CheckedRows(Sequence[Sample]):
+class CheckedRows(Indexed[Sample]):
     """The rows of a run, in order; each has its place among them as its index.
 
     Attributes:
@@ -56,14 +57,7 @@ class CheckedRows(Sequence[Sample]):
     def __len__(self) -> int:
         return len(self.choice.places)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        place = range(len(self))[index]
-        if not isinstance(place, int):
-            return [self[position] for position in place]
+    def at(self, place: int) -> Sample:
         row = self.whole[self.choice.places[place]]
         return row if row.index == place else replace(row, index=place)
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator.files import Appender, read_lines
-from rag_evaluator.files.jsonl import BLOCK
+
+BLOCK = 1 << 16
 
 LONG = b"x" * (2 * BLOCK + 7)
 

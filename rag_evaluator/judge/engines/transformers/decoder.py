@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from rag_evaluator.config import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
-from rag_evaluator.judge.protocol import Reply
+from rag_evaluator.judge.protocol import Ids, Reply
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -52,7 +52,7 @@ CPU_WORK = 1e12
 GPU_WORK = 1e15
 BatchSizeSetting = int | Literal["auto"]
 Outcome = Reply | JudgementError
-Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
+Logits = Callable[[Sequence[Ids], int], torch.Tensor]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -250,7 +250,7 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
     if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial would not show it
         return "its sparse attention selects among the padding, too"
 
-    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
+    def trial(short: Ids, long: Ids) -> str | None:
         rows = [short], [short, long]
         (alone, beside), exact = in_float32(model, lambda: [logits(row, STEPS)[0].float() for row in rows])
         difference = (alone - beside).abs().max()
@@ -265,7 +265,7 @@ def try_rows(
     model: "PreTrainedModel",
     window: int,
     steps: int,
-    trial: Callable[[tuple[int, ...], tuple[int, ...]], Answer],
+    trial: Callable[[Ids, Ids], Answer],
 ) -> Answer:
     """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
 

@@ -326,7 +326,7 @@ class PackedDecoder:
         """Replies in the order of the requests; an error in place of a reply that could not be made."""
         return self.batch_size.run_or_halve(self._decode, requests)
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+    def next_logits(self, sequences: Sequence[Ids]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
         return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
 
@@ -337,7 +337,7 @@ class PackedDecoder:
             outcomes |= batch.step({} if outcomes else dict(enumerate(requests)))
         return [outcomes[number] for number in range(len(requests))]
 
-    def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _logits(self, sequences: Sequence[Ids]) -> list[torch.Tensor]:
         prefix = self.prefixes.kept_by(sequences)
         tails = [sequence[len(prefix) :] for sequence in sequences]
         width = min(self.batch_size.that_fit(2 * max(map(len, tails))), len(tails))  # beside a batch that goes on
@@ -346,7 +346,7 @@ class PackedDecoder:
             logits += self._tail_logits(prefix, tails[start : start + width])
         return logits
 
-    def _tail_logits(self, prefix: tuple[int, ...], tails: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _tail_logits(self, prefix: Ids, tails: Sequence[Ids]) -> list[torch.Tensor]:
         """Logits after tails that fit into memory together; what they or earlier ones have in common is computed once.
 
         Tails that begin as another one does wait for that one, and take its keys and values.

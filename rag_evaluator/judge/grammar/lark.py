@@ -18,12 +18,12 @@ STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
 SHORT = 100  # characters of a short reason
 SHORT_STRING = rf'SHORT: /"([^"\\\x00-\x1F]|\\["\\\/nrt]){{1,{SHORT}}}"/'
 TERMINALS = {
-    "string": ("STRING", STRING),
-    "short": ("SHORT", SHORT_STRING),
-    "integer": ("INTEGER", r"INTEGER: /-?(0|[1-9][0-9]{0,8})/"),
-    "number": ("NUMBER", r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/"),
-    "boolean": ("BOOLEAN", "BOOLEAN: /true|false/"),
-    "null": ("NULL", "NULL: /null/"),
+    "string": STRING,
+    "short": SHORT_STRING,
+    "integer": r"INTEGER: /-?(0|[1-9][0-9]{0,8})/",
+    "number": r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/",
+    "boolean": "BOOLEAN: /true|false/",
+    "null": "NULL: /null/",
 }
 MIN_STRING = 1  # tokens, as those that follow
 USEFUL_STRING = 32
@@ -115,9 +115,9 @@ class _Writer:
         if kind == "array" and ("items" in schema or "prefixItems" in schema):
             return self.array(schema, depth)
         if kind in TERMINALS:
-            name, definition = TERMINALS["short" if schema.get("maxLength") == SHORT else kind]
+            definition = TERMINALS["short" if schema.get("maxLength") == SHORT else kind]
             self.terminals.add(definition)
-            return name
+            return definition.partition(":")[0]
         raise NotImplementedError(f"no grammar for a schema like {json.dumps(schema)[:200]}")
 
     def rule(self, body: str) -> str:

@@ -124,7 +124,7 @@ class PackedModel:
             self._pass(cache, [tokens[i][:chunk] for i in long], [rows[i] for i in long], [starts[i] for i in long])
             for index in long:
                 tokens[index] = tokens[index][chunk:]
-                starts[index] = starts[index] + chunk
+                starts[index] += chunk
         return self._pass(cache, tokens, rows, starts, kept)
 
     def prefix(self, tokens: Sequence[int]) -> list[Layer]:
@@ -474,7 +474,7 @@ class PackedBatch:
         logits = self.decoder.packed.run(self.cache, feeds, rows, filled, kept)
         for entry, place in zip(active, accumulate(kept, initial=0), strict=False):
             entry.place = place
-            entry.filled = entry.filled + len(entry.feed)
+            entry.filled += len(entry.feed)
         while active:
             rows_of = logits if len(active) == len(logits) else logits[[entry.place for entry in active]]
             tokens = self.decoder.chooser.choose([entry.sequence for entry in active], rows_of)
@@ -504,7 +504,7 @@ class PackedBatch:
         entry.filled += right
         entry.feed = entry.feed[right:]
         entry.guess = entry.guess[right:]
-        entry.place = entry.place + right
+        entry.place += right
         return goes_on
 
 

@@ -61,10 +61,6 @@ class LabelledRows:
     folds: Places
     blank: int
 
-    def label_means(self, values: Array) -> Array:
-        """For every row the weighted mean of the labelled rows of its stratum."""
-        return np.asarray(np.bincount(self.strata, weights=self.within * values)[self.strata])
-
     def sizes(self) -> Places:
         """Number of rows of each stratum."""
         return np.bincount(self.strata)

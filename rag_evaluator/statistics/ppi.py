@@ -256,7 +256,8 @@ def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float
         corrected: the labels as the scores correct them.
     """
     has_label = sample.labelled
-    residuals = corrected - sample.label_means(corrected)
+    means = np.bincount(sample.strata, weights=sample.within * corrected)  # of the labelled rows of each stratum
+    residuals = corrected - means[sample.strata]
     predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
     residuals = residuals[has_label]
     shares = sample.shares[has_label]

@@ -149,7 +149,8 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
     settings = settings_of(folder)
     architecture = next(iter(settings.get("architectures") or ()), "")
-    fitting = [name for name, family in VERIFIERS.items() if _fits(architecture, family.architecture)]
+    ends = architecture[architecture.rfind("For") :]
+    fitting = [name for name, family in VERIFIERS.items() if family.architecture in (architecture, ends)]
     if kind in fitting:
         return kind
     if kind != "auto":
@@ -164,10 +165,6 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         f"kind. Say which with verifier.kind: {', '.join(VERIFIERS)}; nli is any classifier with a label "
         "'entailment', lettucedetect any classifier of tokens with two labels."
     )
-
-
-def _fits(architecture: str, expected: str) -> bool:
-    return architecture.endswith(expected) if expected.startswith("For") else architecture == expected
 
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from rag_evaluator.config import Config, dotted
+from rag_evaluator.config import Config
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
@@ -139,17 +139,16 @@ def _check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], s
         if name not in config.custom_metrics:
             continue
         if name in names:
-            _fail(config, (name,), "is also a column of the rows, which its scores would replace. Rename one.")
+            config.refuse(
+                ("custom_metrics", name), "is also a column of the rows, which its scores would replace. Rename one."
+            )
         for position, column in enumerate(reader.columns):
             if column not in {*ALIASES, *names}:
                 advice = did_you_mean(column, dict.fromkeys([*names, *ALIASES]))
-                place = (name, "columns") if reader.optional else (name, "columns", position)  # some are left out here
-                _fail(config, place, f"is '{column}', which no row has.{advice}")
-
-
-def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
-    place = ("custom_metrics", *key)
-    raise ConfigError(f"{config.place(*place)}: '{dotted(place)}' {message}")
+                place = ("custom_metrics", name, "columns")
+                # some are left out of the optional ones
+                key = place if reader.optional else (*place, position)
+                config.refuse(key, f"is '{column}', which no row has.{advice}")
 
 
 def _check_reporting(samples: Samples, config: Config) -> None:

@@ -54,8 +54,8 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
         limit = config.thresholds[name]
         scale = metrics[canonical].scale
         if not scale.low <= limit <= scale.high:
-            place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
-            raise ConfigError(f"{place} is {limit:g}, expected a number from {scale.low:g} to {scale.high:g}.")
+            expected = f"expected a number from {scale.low:g} to {scale.high:g}."
+            config.refuse(("thresholds", name), f"is {limit:g}, {expected}")
     for position, text in enumerate(config.require):
         from rag_evaluator.statistics import parse_rule
 

@@ -50,7 +50,7 @@ class ContextRelevancy:
             raise UndefinedScoreError("the contexts have no sentence")
         numbered = [f"{number}: {text}" for number, text in enumerate(texts, start=1)]
         prompt = self.prompt.to_string(SentencesInput(user_input=user_input, sentences=numbered))
-        answer: SentencesOutput = await self.llm.agenerate(prompt, SentencesOutput)
+        answer = await self.llm.agenerate(prompt, SentencesOutput)
         chosen = answer.numbers
         if chosen != sorted(set(chosen)) or not all(1 <= number <= len(texts) for number in chosen):
             raise JudgementError(f"the judge chose the sentences {chosen!r:.80}, expected ascending 1 to {len(texts)}")
@@ -103,7 +103,7 @@ class AnswerRubric:
     async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:
         """The value, with the judge's reason. Raises `JudgementError`."""
         prompt = self.prompt.to_string(RubricInput(user_input=user_input, response=response, reference=reference))
-        answer: RubricOutput = await self.llm.agenerate(prompt, RubricOutput)
+        answer = await self.llm.agenerate(prompt, RubricOutput)
         return MetricResult(value=VALUES[answer.label], reason=answer.reason)
 
 
@@ -142,23 +142,17 @@ class RefusalCorrectness:
             known = reference is not None
         if known is None and not retrieved_contexts:
             raise UndefinedScoreError("neither answerable nor retrieved_contexts say whether there is an answer")
-        refused = self._is_refused(user_input, response)
+        refused = self.llm.agenerate(
+            self.refused_prompt.to_string(RefusedInput(user_input=user_input, response=response)), RefusedOutput
+        )
         if known is None:
-            known, has_refused = await asyncio.gather(
-                self._can_be_answered(user_input, retrieved_contexts or []), refused
-            )
+            values = AnswerableInput(user_input=user_input, contexts=list(retrieved_contexts or []))
+            answered = self.llm.agenerate(self.answerable_prompt.to_string(values), AnswerableOutput)
+            answerable_output, refused_output = await asyncio.gather(answered, refused)
+            known = answerable_output.verdict == 1
         else:
-            has_refused = await refused
+            refused_output = await refused
+        has_refused = refused_output.verdict == 1
         is_right = known != has_refused
         outcome = f"{'rightly' if is_right else 'wrongly'} {'refused' if has_refused else 'answered'}"
         return MetricResult(value=float(is_right), reason=outcome)
-
-    async def _can_be_answered(self, user_input: str, contexts: Sequence[str]) -> bool:
-        prompt = self.answerable_prompt.to_string(AnswerableInput(user_input=user_input, contexts=list(contexts)))
-        answer: AnswerableOutput = await self.llm.agenerate(prompt, AnswerableOutput)
-        return answer.verdict == 1
-
-    async def _is_refused(self, user_input: str, response: str) -> bool:
-        prompt = self.refused_prompt.to_string(RefusedInput(user_input=user_input, response=response))
-        answer: RefusedOutput = await self.llm.agenerate(prompt, RefusedOutput)
-        return answer.verdict == 1

@@ -38,6 +38,7 @@ class TaskColumns:
         return self.columns
 
 
+@dataclass(eq=False)
 class CheckedRows(Indexed[Sample]):
     """The rows of a run, in order; each has its place among them as its index.
 
@@ -48,11 +49,10 @@ class CheckedRows(Indexed[Sample]):
         columns: of the configuration; None: nothing is doubted.
     """
 
-    def __init__(self, whole: Samples, choice: RowChoice, source: Any, columns: dict[str, str] | None = None) -> None:
-        self.whole = whole
-        self.choice = choice
-        self.source = source
-        self.columns = columns
+    whole: Samples
+    choice: RowChoice
+    source: Any
+    columns: dict[str, str] | None = None
 
     def __len__(self) -> int:
         return len(self.choice.places)

@@ -75,25 +75,23 @@ def _free(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
+@dataclass
 class BatchSize:
     """How many sequences are decoded together: at most what the user allows, the memory holds, and errors have left.
 
-    Args:
+    Attributes:
         most: the user's limit.
         room: bytes for the sequences' keys and values.
         slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
         row_bytes: what a sequence takes beside its tokens: recurrent states.
-
-    Attributes:
         prefill: tokens of prompts that are packed into one pass at most; 0 where none are.
     """
 
-    def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
-        self.most = most
-        self.room = room
-        self.slot_bytes = slot_bytes
-        self.row_bytes = row_bytes
-        self.prefill = 0
+    most: int
+    room: int
+    slot_bytes: int
+    row_bytes: int = 0
+    prefill: int = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel", asked: BatchSizeSetting, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":

@@ -65,14 +65,14 @@ ONE_ALPHABET = str.maketrans(
 )
 """Serbian is written in two alphabets, and a number in the digits of its script or in others."""
 ASIDE = frozenset(
-    "the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az "
-    "january february march april may june july august september october november december "
-    "januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre "
-    "novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
-    "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
-    "يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر "
-    "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर".split()
+    """the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az
+    january february march april may june july august september october november december
+    januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
+    novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+    gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+    janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro
+    يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر
+    जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर""".split()
 )
 """Articles and months: they say nothing of whose a name is."""
 LONGEST_END = 24  # signs of a text's end that are looked for in its source

@@ -36,19 +36,19 @@ class DefinedSummary(SummaryScore):
     """ragas' own, refused where there is nothing to ask about, and where not every question is answered."""
 
     async def _extract_keyphrases(self, text: str) -> list[str]:
-        keyphrases: list[str] = await super()._extract_keyphrases(text)
+        keyphrases = await super()._extract_keyphrases(text)
         if not keyphrases:
             raise UndefinedScoreError("the judge found no keyphrase in the reference contexts")
         return keyphrases
 
     async def _generate_questions(self, text: str, keyphrases: list[str]) -> list[str]:
-        questions: list[str] = await super()._generate_questions(text, keyphrases)
+        questions = await super()._generate_questions(text, keyphrases)
         if not questions:
             raise UndefinedScoreError("the judge asked no question about the reference contexts")
         return questions
 
     async def _generate_answers(self, summary: str, questions: list[str]) -> list[str]:
-        answers: list[str] = await super()._generate_answers(summary, questions)
+        answers = await super()._generate_answers(summary, questions)
         if len(answers) != len(questions):
             raise JudgementError(f"the judge gave {len(answers)} answers to {len(questions)} questions")
         return answers

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from rag_evaluator.config import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.prompts import (
@@ -50,7 +52,7 @@ class ContextRelevancy:
             raise UndefinedScoreError("the contexts have no sentence")
         numbered = [f"{number}: {text}" for number, text in enumerate(texts, start=1)]
         prompt = self.prompt.to_string(SentencesInput(user_input=user_input, sentences=numbered))
-        answer = await self.llm.agenerate(prompt, SentencesOutput)
+        answer: SentencesOutput = await self.llm.agenerate(prompt, SentencesOutput)
         chosen = answer.numbers
         if chosen != sorted(set(chosen)) or not all(1 <= number <= len(texts) for number in chosen):
             raise JudgementError(f"the judge chose the sentences {chosen!r:.80}, expected ascending 1 to {len(texts)}")
@@ -103,7 +105,7 @@ class AnswerRubric:
     async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:
         """The value, with the judge's reason. Raises `JudgementError`."""
         prompt = self.prompt.to_string(RubricInput(user_input=user_input, response=response, reference=reference))
-        answer = await self.llm.agenerate(prompt, RubricOutput)
+        answer: RubricOutput = await self.llm.agenerate(prompt, RubricOutput)
         return MetricResult(value=VALUES[answer.label], reason=answer.reason)
 
 
@@ -142,17 +144,21 @@ class RefusalCorrectness:
             known = reference is not None
         if known is None and not retrieved_contexts:
             raise UndefinedScoreError("neither answerable nor retrieved_contexts say whether there is an answer")
-        refused = self.llm.agenerate(
-            self.refused_prompt.to_string(RefusedInput(user_input=user_input, response=response)), RefusedOutput
+        refused = self._is_yes(
+            self.refused_prompt, RefusedInput(user_input=user_input, response=response), RefusedOutput
         )
         if known is None:
-            values = AnswerableInput(user_input=user_input, contexts=list(retrieved_contexts or []))
-            answered = self.llm.agenerate(self.answerable_prompt.to_string(values), AnswerableOutput)
-            answerable_output, refused_output = await asyncio.gather(answered, refused)
-            known = answerable_output.verdict == 1
+            question = AnswerableInput(user_input=user_input, contexts=list(retrieved_contexts or []))
+            answered = self._is_yes(self.answerable_prompt, question, AnswerableOutput)
+            known, has_refused = await asyncio.gather(answered, refused)
         else:
-            refused_output = await refused
-        has_refused = refused_output.verdict == 1
+            has_refused = await refused
         is_right = known != has_refused
         outcome = f"{'rightly' if is_right else 'wrongly'} {'refused' if has_refused else 'answered'}"
         return MetricResult(value=float(is_right), reason=outcome)
+
+    async def _is_yes(
+        self, prompt: OwnPrompt, values: BaseModel, kind: type[AnswerableOutput] | type[RefusedOutput]
+    ) -> bool:
+        answer: AnswerableOutput | RefusedOutput = await self.llm.agenerate(prompt.to_string(values), kind)
+        return answer.verdict == 1

@@ -18,8 +18,7 @@ from rag_evaluator.files import (
     json_text,
     publish,
     replace_bytes,
-    sync_file,
-    sync_folder,
+    sync,
     writing,
 )
 from rag_evaluator.run.journal import (
@@ -57,7 +56,7 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
             if lines:
                 kept = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
                 kept.write_bytes(b"".join(lines))
-                sync_file(kept)
+                sync(kept)
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)
@@ -265,7 +264,7 @@ class WorkerJournal(Journal):
             self._bring_into_force()
 
     def _bring_into_force(self) -> None:
-        sync_folder(self.folder / SCORES)
+        sync(self.folder / SCORES)
         self._replace(self.place / "manifest.json", self.manifest.to_json())
         self.pending = False
         self._known = (self.digest, self.generation)

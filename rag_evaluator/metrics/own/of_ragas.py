@@ -60,18 +60,14 @@ class RowRubrics(InstanceSpecificRubrics):
     A dataset is summed up on one scale, so rows must not have scales of their own.
     """
 
-    async def ascore(  # type: ignore[override]  # as in ragas
-        self, rubrics: Mapping[str, str], user_input: str, response: str, reference: str | None = None
-    ) -> MetricResult:
+    async def ascore(self, rubrics: Mapping[str, str], **columns: Any) -> MetricResult:  # type: ignore[override]  # as in ragas
         numbers = rubric_numbers(rubrics)
         if len(numbers) < max(2, len(rubrics)) or not set(numbers) <= set(STARS):
             raise UndefinedScoreError(
                 f"the rubrics of this row are {', '.join(rubrics)}: expected at least two of score1_description to "
                 "score5_description"
             )
-        return await super().ascore(
-            rubrics=dict(rubrics), user_input=user_input, response=response, reference=reference
-        )
+        return await super().ascore(rubrics=dict(rubrics), **columns)
 
 
 BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names

@@ -56,7 +56,7 @@ class RagasJudge(WithoutTokens):
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         answer = await self.llm.agenerate(prompt, response_model)
-        return Opinion(on_scale(answer, response_model, getattr(prompt, "data", None)))
+        return Opinion(on_scale(answer, response_model, prompt))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         shares: Mapping[str, float] = await self.llm.achoose(prompt, options)
@@ -91,7 +91,7 @@ class LangchainJudge(WithoutTokens):
             if reply is None:
                 reply = _text_of(await self.llm.ainvoke(str(prompt)))
         value = _answer(reply, prompt, response_model) if isinstance(reply, str) else reply
-        return Opinion(on_scale(value, response_model, getattr(prompt, "data", None)))
+        return Opinion(on_scale(value, response_model, prompt))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")

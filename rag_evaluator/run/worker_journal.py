@@ -30,7 +30,6 @@ from rag_evaluator.run.journal import (
     Journal,
     KnownRecords,
     Manifest,
-    generation_folder,
     generations,
     read_manifest,
 )
@@ -270,7 +269,7 @@ class WorkerJournal(Journal):
         self._known = (self.digest, self.generation)
         for generation in generations(self.place):
             if generation != self.generation:
-                shutil.rmtree(generation_folder(self.place, generation), ignore_errors=True)  # somebody may write still
+                shutil.rmtree(self.place / f"g{generation}", ignore_errors=True)  # somebody may write still
 
     def _discard(self) -> None:
         """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""

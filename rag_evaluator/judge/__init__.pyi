@@ -43,6 +43,7 @@ from .protocol import JudgeProtocol as JudgeProtocol
 from .protocol import Opinion as Opinion
 from .protocol import Option as Option
 from .protocol import PromptText as PromptText
+from .protocol import Shares as Shares
 from .protocol import labels_of as labels_of
 from .protocol import log_odds as log_odds
 from .protocol import probability as probability

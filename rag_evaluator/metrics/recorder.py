@@ -17,7 +17,7 @@ from rag_evaluator.errors import (
 )
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import in_one_line
-from rag_evaluator.judge import Draw, JudgeProtocol, Opinion, PromptText, labels_of, shares_of
+from rag_evaluator.judge import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of, shares_of
 from rag_evaluator.metrics.work_checks import as_asked, texts_in
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results import Judgement, refer, references
@@ -153,7 +153,7 @@ class Recorder(InstructorBaseRagasLLM):
         self,
         prompt: str,
         response: dict[str, object] | None,
-        reply: Opinion | Mapping[str, float] | None = None,
+        reply: Opinion | Shares | Mapping[str, float] | None = None,
         error: str | None = None,
     ) -> None:
         text = prompt if isinstance(prompt, PromptText) else PromptText(prompt)

@@ -13,14 +13,22 @@ from rag_evaluator.config import DEMO, EmbeddingsConfig, hub, model_path, refuse
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files import ACTIVITY, loading_libraries, short_digest
-from rag_evaluator.hub import UNNAMED, arguments_part, find_model, fingerprint, identity_of, load_failure, name_of
+from rag_evaluator.hub import (
+    UNNAMED,
+    arguments_part,
+    find_model,
+    fingerprint,
+    identity_of,
+    load_failure,
+    name_of,
+    unwrapped,
+)
 from rag_evaluator.judge import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
 from rag_evaluator.ragas_library import BaseRagasEmbedding
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
 
-from rag_evaluator.hub import unwrapped
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]
 LIBRARY_ARGUMENTS = ("model_kwargs", "encode_kwargs", "query_encode_kwargs")  # attributes of langchain's embeddings
@@ -56,8 +64,7 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts."""
-        vectors: list[list[float]] = run(self.aembed_texts(texts))
-        return vectors
+        return run(self.aembed_texts(texts))
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
@@ -65,8 +72,7 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
         vectors = await asyncio.gather(*(self._vectors.get(text, partial(submit, text)) for text in texts))
         return [vector.tolist() for vector in vectors]
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return self.embed_texts(texts)
+    embed_documents = embed_texts
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a search; some models embed it in another way than what is searched."""

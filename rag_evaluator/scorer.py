@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, is_blank
@@ -13,44 +13,39 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metric, check_work
+from rag_evaluator.metrics import Metric, Recorder, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
 
 if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding
 
-from rag_evaluator.metrics import Recorder
 
 BATCHES = 2  # one is judged while the next is prepared
 EMBEDDED_TOGETHER = 16  # rows, where no judge is asked
 
 
+@dataclass
 class Scorer:
     """Makes scores with ragas metrics.
 
-    Args:
+    Attributes:
         metrics: name -> ragas metric, prompts set.
         specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
         embeddings: None if no metric compares embeddings.
-
-    Attributes:
-        in_flight: scores to make at any time, so that batches stay full.
     """
 
-    def __init__(
-        self,
-        metrics: Mapping[str, "BaseMetric"],
-        specs: Mapping[str, Metric],
-        judge: JudgeProtocol | None,
-        embeddings: "BaseRagasEmbedding | None",
-    ) -> None:
-        self.metrics = metrics
-        self.specs = specs
-        self.judge = judge
-        self.embeddings = embeddings
-        alone = 1 if embeddings is None else EMBEDDED_TOGETHER
-        self.in_flight = BATCHES * len(metrics) * (alone if judge is None else judge.capabilities.in_flight)
+    metrics: Mapping[str, "BaseMetric"]
+    specs: Mapping[str, Metric]
+    judge: JudgeProtocol | None
+    embeddings: "BaseRagasEmbedding | None"
+
+    @property
+    def in_flight(self) -> int:
+        """Scores to make at any time, so that batches stay full."""
+        alone = 1 if self.embeddings is None else EMBEDDED_TOGETHER
+        together = alone if self.judge is None else self.judge.capabilities.in_flight
+        return BATCHES * len(self.metrics) * together
 
     async def score(self, sample: Sample, metric: str, repeat: int = 0) -> Score:
         """One score; contexts are left out from the last up until what the judge is asked fits its window.

@@ -90,7 +90,7 @@ def beginning(options: argparse.Namespace) -> tuple[Worker, Start]:
             f"--{start} with {worker.count} workers: each would throw away what the others did. Run it once alone, "
             "with --worker 0/1, or give the run another name."
         )
-    devices = share_devices(worker=worker if options.worker else ALONE)
+    devices = share_devices(worker if options.worker else ALONE)
     if devices is not None:
         os.environ[DEVICES] = devices
     return worker, "continue" if is_restart() else start

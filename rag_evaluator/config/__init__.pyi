@@ -28,7 +28,6 @@ from .offline import stop_ragas_telemetry as stop_ragas_telemetry
 from .origin import Key as Key
 from .origin import Origin as Origin
 from .origin import apply_overrides as apply_overrides
-from .origin import dotted as dotted
 from .origin import explain as explain
 from .paths import FullPath as FullPath
 from .paths import model_path as model_path

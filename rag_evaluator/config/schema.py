@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -18,7 +18,7 @@ from pydantic import (
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import all_features, load, next_words
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.origin import Key, Origin, apply_overrides, explain, fault, read_yaml
+from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.paths import FullPath
 from rag_evaluator.config.sections import (
     AnySection,
@@ -112,6 +112,10 @@ class Config(Section):
     def place(self, *key: str | int) -> str:
         """Say where a key was written, for errors: `config.yaml, line 3`; without a key the name of the file."""
         return self._origin.place(*key)
+
+    def refuse(self, key: Key, message: str) -> NoReturn:
+        """Raise `ConfigError` about what is written at a key; the message goes on behind its name."""
+        raise ConfigError(f"{self.place(*key)}: '{dotted(key)}' {message}")
 
     @property
     def results_dir(self) -> Path:

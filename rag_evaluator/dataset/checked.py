@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, overload
+from typing import Any
 
-from rag_evaluator.config import Config, dotted
+from rag_evaluator.config import Config
 from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import ReadsColumns, Samples
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.loading import open_dataset
+from rag_evaluator.dataset.on_disk import Indexed
 from rag_evaluator.dataset.readers.spreadsheets import sheets_of
 from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -37,7 +38,8 @@ class TaskColumns:
         return self.columns
 
 
-class CheckedRows(Sequence[Sample]):
+@dataclass(eq=False)
+class CheckedRows(Indexed[Sample]):
     """The rows of a run, in order; each has its place among them as its index.
 
     Attributes:
@@ -47,23 +49,15 @@ class CheckedRows(Sequence[Sample]):
         columns: of the configuration; None: nothing is doubted.
     """
 
-    def __init__(self, whole: Samples, choice: RowChoice, source: Any, columns: dict[str, str] | None = None) -> None:
-        self.whole = whole
-        self.choice = choice
-        self.source = source
-        self.columns = columns
+    whole: Samples
+    choice: RowChoice
+    source: Any
+    columns: dict[str, str] | None = None
 
     def __len__(self) -> int:
         return len(self.choice.places)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        place = range(len(self))[index]
-        if not isinstance(place, int):
-            return [self[position] for position in place]
+    def at(self, place: int) -> Sample:
         row = self.whole[self.choice.places[place]]
         return row if row.index == place else replace(row, index=place)
 
@@ -145,17 +139,16 @@ def _check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], s
         if name not in config.custom_metrics:
             continue
         if name in names:
-            _fail(config, (name,), "is also a column of the rows, which its scores would replace. Rename one.")
+            config.refuse(
+                ("custom_metrics", name), "is also a column of the rows, which its scores would replace. Rename one."
+            )
         for position, column in enumerate(reader.columns):
             if column not in {*ALIASES, *names}:
                 advice = did_you_mean(column, dict.fromkeys([*names, *ALIASES]))
-                place = (name, "columns") if reader.optional else (name, "columns", position)  # some are left out here
-                _fail(config, place, f"is '{column}', which no row has.{advice}")
-
-
-def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
-    place = ("custom_metrics", *key)
-    raise ConfigError(f"{config.place(*place)}: '{dotted(place)}' {message}")
+                place = ("custom_metrics", name, "columns")
+                # some are left out of the optional ones
+                key = place if reader.optional else (*place, position)
+                config.refuse(key, f"is '{column}', which no row has.{advice}")
 
 
 def _check_reporting(samples: Samples, config: Config) -> None:

@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
 from threading import Lock
@@ -13,7 +14,23 @@ T = TypeVar("T")
 IN_MEMORY = 1 << 18  # bytes that are not worth a file
 
 
-class OnDisk(Sequence[T]):
+class Indexed(Sequence[T]):
+    """Items that are found by their place; a slice of them is a list."""
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        place = range(len(self))[index]
+        return self.at(place) if isinstance(place, int) else list(map(self.at, place))
+
+    @abstractmethod
+    def at(self, place: int) -> T:
+        """Return the item at a place, from 0."""
+
+
+class OnDisk(Indexed[T]):
     """Items in a temporary file without a name, read whenever they are used, by several threads at once, too.
 
     Raises `DatasetError` if the folder for temporary files (`TMPDIR`) is full.
@@ -34,14 +51,7 @@ class OnDisk(Sequence[T]):
     def __len__(self) -> int:
         return len(self._places) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        place = range(len(self))[index]
-        if not isinstance(place, int):
-            return [self[position] for position in place]
+    def at(self, place: int) -> T:
         with self._lock:  # a page of the app asks for the same rows in several threads
             self._file.seek(self._places[place])
             data = self._file.read(self._places[place + 1] - self._places[place])

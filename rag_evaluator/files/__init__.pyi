@@ -8,8 +8,7 @@ from .atomic import replace_bytes as replace_bytes
 from .atomic import safe_names as safe_names
 from .atomic import scratch as scratch
 from .atomic import short_digest as short_digest
-from .atomic import sync_file as sync_file
-from .atomic import sync_folder as sync_folder
+from .atomic import sync as sync
 from .atomic import write_json as write_json
 from .atomic import write_lines as write_lines
 from .atomic import write_text as write_text

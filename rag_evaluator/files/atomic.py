@@ -202,7 +202,7 @@ def publish(temporary: Path, data: bytes, target: Path) -> bool:
         won = _link(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(target.parent)
+    sync(target.parent)
     return won
 
 
@@ -211,18 +211,12 @@ def replace_bytes(temporary: Path, data: bytes, target: Path) -> None:
     with writing(target):
         _write(temporary, data)
         temporary.replace(target)
-        sync_folder(target.parent)
+        sync(target.parent)
 
 
-def sync_file(path: Path) -> None:
-    """Bring a file that was written to disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """A new name is safe from a power cut once its folder is on disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """Bring a file that was written to disk, or the names in a folder: only then is a new one safe from a power cut."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -230,10 +224,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    path.write_bytes(data)
+    sync(path)
 
 
 def _link(source: Path, target: Path) -> bool:

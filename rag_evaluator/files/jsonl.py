@@ -13,7 +13,7 @@ from rag_evaluator.errors import FRESH, ResultsError
 from rag_evaluator.files.atomic import short_digest, writing
 
 SYNC_SECONDS = 1.0
-BLOCK = 1 << 16  # bytes read at once
+
 CHECKSUM = b', "sha256": "'
 Item = TypeVar("Item")
 Key = tuple[str, ...]
@@ -83,16 +83,8 @@ class Appender:
 
 def _drop_torn_line(file: FileIO) -> None:
     """Cut a file behind its last end of line."""
-    end = file.seek(0, os.SEEK_END)
-    place = end
-    tail = b""
-    while place and b"\n" not in tail:
-        place = max(0, place - BLOCK)
-        file.seek(place)
-        tail = file.read(min(BLOCK, end - place)) or b""
-    whole = place + tail.rfind(b"\n") + 1
-    if whole < end:
-        file.truncate(whole)
+    file.seek(0)
+    file.truncate(file.readall().rfind(b"\n") + 1)
 
 
 def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int, Item]]:

@@ -25,7 +25,7 @@ def refuse_pointers(folder: Path, key: str = "judge.model") -> None:
             )
 
 
-def saved_tensors(folder: Path, key: str = "judge.model") -> Iterator[Mapping[str, Any]]:
+def saved_tensors(folder: Path) -> Iterator[Mapping[str, Any]]:
     """`dtype`, `shape` and `data_offsets` of each tensor of a folder's safetensors, from the headers of the files.
 
     Raises `ModelError` for a file that is damaged or not complete. Any: JSON.
@@ -43,5 +43,5 @@ def saved_tensors(folder: Path, key: str = "judge.model") -> Iterator[Mapping[st
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             is_whole = False
         if not is_whole:
-            raise ModelError(f"{key}: {path} is damaged or not complete. Download it again.")
+            raise ModelError(f"judge.model: {path} is damaged or not complete. Download it again.")
         yield from tensors

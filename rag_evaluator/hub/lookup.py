@@ -1,18 +1,13 @@
 """Models on this machine, in a folder or in the Hugging Face cache: found, and what libraries say of them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.config import DEMO
-from rag_evaluator.errors import ModelError
-
-if TYPE_CHECKING:
-    pass
-
-import json
-
 from rag_evaluator.demo import DEMO_JUDGE
+from rag_evaluator.errors import ModelError
 from rag_evaluator.files import refuse_pointers
 
 

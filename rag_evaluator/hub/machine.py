@@ -17,8 +17,7 @@ def devices() -> dict[str, Any]:  # Any: JSON
     """The version of torch, its threads, the cores for them, and each GPU with its memory in bytes."""
     import torch
 
-    numbers = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
-    found = [torch.cuda.get_device_properties(number) for number in numbers]
+    found = map(torch.cuda.get_device_properties, range(torch.cuda.device_count()))
     gpus = [{"name": gpu.name, "memory": gpu.total_memory} for gpu in found]
     return {"torch": torch.__version__, "gpus": gpus, "threads": torch.get_num_threads(), "cores": usable_cores()}
 

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
@@ -17,14 +17,10 @@ from rag_evaluator.hub import (
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.grammar.faults import plain
 from rag_evaluator.judge.grammar.schema import on_scale, tighten, unique_keys
-from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
-from rag_evaluator.ragas_library import InstructorBaseRagasLLM
-
-if TYPE_CHECKING:
-    pass
-
 from rag_evaluator.judge.judge import RagasLLM
 from rag_evaluator.judge.pipelines import is_langchain
+from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
 WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces
@@ -60,7 +56,7 @@ class RagasJudge(WithoutTokens):
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         answer = await self.llm.agenerate(prompt, response_model)
-        return Opinion(on_scale(answer, response_model, getattr(prompt, "data", None)))
+        return Opinion(on_scale(answer, response_model, prompt))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         shares: Mapping[str, float] = await self.llm.achoose(prompt, options)
@@ -95,7 +91,7 @@ class LangchainJudge(WithoutTokens):
             if reply is None:
                 reply = _text_of(await self.llm.ainvoke(str(prompt)))
         value = _answer(reply, prompt, response_model) if isinstance(reply, str) else reply
-        return Opinion(on_scale(value, response_model, getattr(prompt, "data", None)))
+        return Opinion(on_scale(value, response_model, prompt))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")

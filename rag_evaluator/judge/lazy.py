@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.config import JudgeConfig, model_path, refuse_service
 from rag_evaluator.errors import ModelError
@@ -20,16 +20,12 @@ from rag_evaluator.hub import (
 from rag_evaluator.judge.engine_judge import engine_of
 from rag_evaluator.judge.engines.event_loop import MODELS, run
 from rag_evaluator.judge.engines.protocol import find_engine
-from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.ragas_library import InstructorBaseRagasLLM
-from rag_evaluator.resources import __version__
-
-if TYPE_CHECKING:
-    pass
-
 from rag_evaluator.judge.given import as_judge
 from rag_evaluator.judge.judge import LLM, Judge, RagasLLM
 from rag_evaluator.judge.pipelines import NotLoaded, is_judge, is_langchain, is_pipeline, model_in, named
+from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.resources import __version__
 
 
 class LazyJudge(NotLoaded):

@@ -1,6 +1,6 @@
 """What a judge is that a user gives: a pipeline, a LangChain model, or a judge already."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.config import DEMO, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
@@ -9,9 +9,6 @@ from rag_evaluator.hub import (
 )
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
-
-if TYPE_CHECKING:
-    pass
 
 PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
 

@@ -140,7 +140,7 @@ class WithoutTokens:
         """Whoever made the LLM closes it."""
 
 
-def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def common_beginning(sequences: Sequence[Ids]) -> Ids:
     """The token ids that all of the sequences begin with."""
     # all others are between them, and begin as both do
     first = min(sequences)
@@ -205,7 +205,7 @@ class Request:
         schema: what the grammar allows, as JSON schema.
     """
 
-    input_ids: tuple[int, ...] = field(repr=False)
+    input_ids: Ids = field(repr=False)
     grammar: str | None = field(repr=False)
     budget: Budget
     temperature: float = 0.0
@@ -229,8 +229,8 @@ class ThoughtFormat:
 
     text: str
     token_ids: frozenset[int]
-    close: tuple[int, ...]
-    close_cut: tuple[int, ...]
+    close: Ids
+    close_cut: Ids
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class ScriptedJudge(InstructorBaseRagasLLM):
             value = json.loads(line, object_pairs_hook=unique_keys) if isinstance(line, str) else dict(line)
         except ValueError as error:
             raise JudgementError(f"the script's answer {line!r:.80} is no JSON: {error}") from error
-        return on_scale(value, response_model, getattr(prompt, "data", None))
+        return on_scale(value, response_model, prompt)
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         """Return what `choose` does, for callers in an event loop."""

@@ -1,18 +1,13 @@
 """What is refused of a configuration's metrics before a model is loaded."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from rag_evaluator.config import Config, hooks
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
 from rag_evaluator.metrics.definitions import check_functions
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name
-
-if TYPE_CHECKING:
-    pass
-
-from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
 
 
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -59,8 +54,8 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
         limit = config.thresholds[name]
         scale = metrics[canonical].scale
         if not scale.low <= limit <= scale.high:
-            place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
-            raise ConfigError(f"{place} is {limit:g}, expected a number from {scale.low:g} to {scale.high:g}.")
+            expected = f"expected a number from {scale.low:g} to {scale.high:g}."
+            config.refuse(("thresholds", name), f"is {limit:g}, {expected}")
     for position, text in enumerate(config.require):
         from rag_evaluator.statistics import parse_rule
 

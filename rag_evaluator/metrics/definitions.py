@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NoReturn, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from rag_evaluator.config import Config, Key, Names, Number, Section, dotted, explain, prompt_owners
+from rag_evaluator.config import Config, Key, Names, Number, Section, explain, prompt_owners
 from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.own.function import check_arguments
@@ -147,17 +147,17 @@ def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
             try:
                 check_arguments(metric.options["function"], metric.columns)
             except ConfigError as error:
-                _fail(config, (SECTION, name, "function"), f"is {error}")
+                config.refuse((SECTION, name, "function"), f"is {error}")
 
 
 def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
     if not name.isidentifier() or len(name) > LONGEST:
         what = f"is no name of a metric: expected at most {LONGEST} letters, digits and _, such as 'tone'."
-        _fail(config, (SECTION, name), what)
+        config.refuse((SECTION, name), what)
     taken = canonical_name(name) or next((other for other in others if plain_name(other) == plain_name(name)), None)
     if taken or canonical_column(name) or name.lower() in RESERVED:
         what = f"the metric '{taken}': names are compared without case and _" if taken else "something else"
-        _fail(config, (SECTION, name), f"is the name of {what}. Choose another name.")
+        config.refuse((SECTION, name), f"is the name of {what}. Choose another name.")
 
 
 def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
@@ -197,7 +197,7 @@ def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     try:
         row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
-        _fail(config, (SECTION, name, "metric"), f"is {error}")
+        config.refuse((SECTION, name, "metric"), f"is {error}")
     return replace(row, scale=row.scale._replace(better=options.better), component=options.stage)
 
 
@@ -218,12 +218,12 @@ def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, boo
         canonical = _canonical(config, column)
         place = (SECTION, name, "columns", position)
         if canonical in columns:
-            _fail(config, place, f"is '{column}', which is {canonical} and is there already. Remove it.")
+            config.refuse(place, f"is '{column}', which is {canonical} and is there already. Remove it.")
         if column == name:
-            _fail(config, place, "is the name of the metric itself. Choose another name for the metric.")
+            config.refuse(place, "is the name of the metric itself. Choose another name for the metric.")
         if column != text and canonical not in ALIASES:
             advice = did_you_mean(column, ALIASES)
-            _fail(config, place, f"is '{column}': only ragas' columns can be optional.{advice}")
+            config.refuse(place, f"is '{column}': only ragas' columns can be optional.{advice}")
         columns[canonical] = column == text
     return columns
 
@@ -242,15 +242,11 @@ def _example(config: Config, place: Key, options: AskedMetric, columns: Mapping[
     missing = [key for key, needed in parts.items() if needed and is_blank(canonical.get(key))]
     if wrong or missing:
         what = f"{wrong[0]}, which is no column of the metric" if wrong else f"no {missing[0]}"
-        _fail(config, place, f"has {what}. An example has {', '.join((*options.columns, *ANSWER))}.")
+        config.refuse(place, f"has {what}. An example has {', '.join((*options.columns, *ANSWER))}.")
     labels = {text: label for label, text in options.scale.items()} | {str(label): label for label in options.scale}
     label = labels.get(str(canonical["label"]))
     if label is None:
         expected = ", ".join(map(str, options.scale))
-        _fail(config, (*place, "label"), f"is {canonical['label']!r:.40}: expected one of {expected}.")
+        config.refuse((*place, "label"), f"is {canonical['label']!r:.40}: expected one of {expected}.")
     values = {column: as_shown(canonical[column]) for column in columns if not is_blank(canonical.get(column))}
     return {"values": values, "reason": str(canonical["reason"]), "label": label}
-
-
-def _fail(config: Config, key: Key, message: str) -> NoReturn:
-    raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' {message}")

@@ -1,16 +1,15 @@
 """Metrics given from Python: names, users' own, also those made with ragas; and models they hold."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import update_wrapper
-from inspect import isfunction
 from typing import Any, Literal
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.hub import unwrapped
-from rag_evaluator.metrics.own.function import FunctionName
+from rag_evaluator.metrics.own.function import Function, FunctionName
 from rag_evaluator.metrics.own.ragas_object import is_ragas_object
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.ragas_library import BaseMetric
@@ -54,7 +53,7 @@ class FunctionMetric:
         function: the function itself.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, definition: Mapping[str, Any]) -> None:
+    def __init__(self, function: Function, name: str, definition: Mapping[str, Any]) -> None:
         self.function = function
         self.name = name
         self._definition = definition
@@ -69,7 +68,7 @@ class FunctionMetric:
 
 
 def metric(
-    function: Callable[..., Any] | None = None,
+    function: Function | None = None,
     *,
     columns: Sequence[str] | None = None,
     range: tuple[float, float] = (0.0, 1.0),
@@ -98,7 +97,7 @@ def metric(
         >>> RAGEvaluator({"metrics": ["faithfulness", short], "dataset": "data.jsonl"})
     """
 
-    def made(function: Callable[..., Any]) -> FunctionMetric:
+    def made(function: Function) -> FunctionMetric:
         taken = list(inspect.signature(function).parameters) if columns is None else as_list(columns)
         about = {"columns": taken, "range": list(range), "kind": kind, "better": better, "stage": stage}
         return FunctionMetric(function, name or str(getattr(function, "__name__", type(function).__name__)), about)
@@ -208,7 +207,7 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 def _name(metric: Any, place: str) -> Any:
     if isinstance(metric, (*OWN, NamedMetric)) or is_ragas_object(metric):
         return metric.name
-    if isfunction(metric):
+    if inspect.isfunction(metric):
         raise ConfigError(
             f"{place} is the function {metric.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
         )

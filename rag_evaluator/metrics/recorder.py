@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,10 +23,8 @@ from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results import Judgement, refer, references
 from rag_evaluator.verifiers import DECIMALS
 
-if TYPE_CHECKING:
-    pass
-
-
+COSTS = ("confidence", "prompt_tokens", "generated_tokens", "thinking", "thinking_tokens")
+"""What an `Opinion` says beside its answer, and `Shares` in part."""
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")
 
@@ -72,7 +70,7 @@ class Recorder(InstructorBaseRagasLLM):
         self.unasked += unasked
         if answer != opinion.answer:
             opinion = replace(opinion, answer=answer, confidence=())  # whose order may be another
-        self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
+        self._write(prompt, opinion.answer.model_dump(mode="json"), opinion)
         assert isinstance(opinion.answer, response_model)
         self.answers.append((prompt, opinion.answer))
         if "list" in opinion.cut:
@@ -88,7 +86,7 @@ class Recorder(InstructorBaseRagasLLM):
         chosen = await self._ask(question, prompt, lambda judge, draw: shares_of(judge, prompt, options, draw))
         shares = {option: round(float(chosen[option]), DECIMALS) for option in options}
         response: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
-        self._write(prompt, response, thought=chosen if isinstance(chosen, Shares) else None)
+        self._write(prompt, response, chosen)
         return shares
 
     async def achoose_all(self, prompts: Sequence[str], options: Sequence[str]) -> list[dict[str, float]]:
@@ -155,24 +153,19 @@ class Recorder(InstructorBaseRagasLLM):
         self,
         prompt: str,
         response: dict[str, object] | None,
+        reply: Opinion | Shares | Mapping[str, float] | None = None,
         error: str | None = None,
-        opinion: Opinion | None = None,
-        thought: Opinion | Shares | None = None,
     ) -> None:
-        values = prompt.values if isinstance(prompt, PromptText) else None
+        text = prompt if isinstance(prompt, PromptText) else PromptText(prompt)
         judgement = Judgement(
-            prompt=prompt.name if isinstance(prompt, PromptText) else "prompt",
-            prompt_digest=short_digest(prompt),
-            source_digest=prompt.source if isinstance(prompt, PromptText) else "",
-            input=str(prompt) if values is None else self._refer(values),
+            prompt=text.name,
+            prompt_digest=short_digest(text),
+            source_digest=text.source,
+            input=str(text) if text.values is None else self._refer(text.values),
             response=response,
             error=error,
-            confidence=() if opinion is None else opinion.confidence,
-            prompt_tokens=0 if opinion is None else opinion.prompt_tokens,
-            generated_tokens=0 if opinion is None else opinion.generated_tokens,
-            thinking=None if thought is None else thought.thinking,
-            thinking_tokens=0 if thought is None else thought.thinking_tokens,
-            cut=() if thought is None else tuple(sorted(thought.cut)),
+            cut=tuple(sorted(getattr(reply, "cut", ()))),
+            **{name: getattr(reply, name) for name in COSTS if hasattr(reply, name)},
         )
         self.judgements.append(judgement.to_json())
 

@@ -65,14 +65,14 @@ ONE_ALPHABET = str.maketrans(
 )
 """Serbian is written in two alphabets, and a number in the digits of its script or in others."""
 ASIDE = frozenset(
-    "the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az "
-    "january february march april may june july august september october november december "
-    "januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre "
-    "novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
-    "gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre "
-    "janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro "
-    "يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر "
-    "जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर".split()
+    """the der die das den dem des ein eine einen einer les des une los las una uno unos unas gli het een az
+    january february march april may june july august september october november december
+    januar februar marz mai juni juli oktober dezember janvier fevrier mars avril juin juillet aout septembre octobre
+    novembre decembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+    gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+    janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro
+    يناير فبراير مارس ابريل مايو يونيو يوليو اغسطس سبتمبر اكتوبر نوفمبر ديسمبر
+    जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर""".split()
 )
 """Articles and months: they say nothing of whose a name is."""
 LONGEST_END = 24  # signs of a text's end that are looked for in its source
@@ -148,9 +148,9 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
     """The flags of one answer that hold for a text or more."""
     counted = row_of(type(answer))
     texts = list(_texts(answer))
-    asked = prompt.data if isinstance(prompt, PromptText) else None
+    asked: BaseModel | None = getattr(prompt, "data", None)
     if texts:
-        own = _Joined(None if asked is None else asked.model_dump())
+        own = _Joined(asked and asked.model_dump())
         examples = _Joined(_answers_of_others(prompt))
         whole = list(map(as_whole, texts))
         checks = {
@@ -331,7 +331,7 @@ def _places(judged: Sequence[str], asked: Sequence[str]) -> dict[int, int]:
 
 def _alike(text: str, other: str) -> float:
     """The share of n-grams that two texts have in common, and 2 for equal texts."""
-    if len({EDGES.sub("", " ".join(unicodedata.normalize("NFKC", t).casefold().split())) for t in (text, other)}) == 1:
+    if EDGES.sub("", as_whole(text)) == EDGES.sub("", as_whole(other)):
         return 2
     first, second = (set(grams(plain, sizes(plain).own)) for plain in map(normalised, (text, other)))
     return 2 * len(first & second) / (len(first) + len(second))

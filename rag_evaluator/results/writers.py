@@ -7,7 +7,7 @@ from pathlib import Path
 from rag_evaluator.config import hooks
 from rag_evaluator.dataset import harmless
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files import file_digest, json_line, json_text, scratch, sync_file, sync_folder
+from rag_evaluator.files import file_digest, json_line, json_text, scratch, sync
 from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES, SEALED, WRITTEN, as_written, refuse_foreign
 from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of, scored_row
 from rag_evaluator.results.summary import Summary
@@ -30,10 +30,10 @@ def write_table(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
             for rewrite in hooks("rewrite"):
                 rewrite(folder, written)
             for name in FILES:
-                sync_file(written / name)
+                sync(written / name)
             for name in FILES:
                 (written / name).replace(folder / name)
-            sync_folder(folder)
+            sync(folder)
     except OSError as error:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 

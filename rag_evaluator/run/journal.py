@@ -132,7 +132,7 @@ class Journal:
         self.about = manifest.about
         self.generation = manifest.generation
         self.place = place_of(self.results, self.plan.task, self.plan.stage)
-        self.folder = generation_folder(self.place, self.generation)
+        self.folder = self.place / f"g{self.generation}"
 
     def part_path(self, chunk: int) -> Path:
         return self.folder / PARTS / f"{chunk:06d}.jsonl"
@@ -214,9 +214,8 @@ class Journal:
 
     def encode(self, index: int, key: Key, record: Record) -> bytes:
         """The line of a record."""
-        fields = {name: getattr(record, name) for name in ("value", "reason", "retry")}
         place = {"task": self.plan.task, "stage": self.plan.stage, "index": index, **key._asdict()}
-        return checked_line({**place, **fields, "details": dict(record.details)})
+        return checked_line({**place, **vars(record), "details": dict(record.details)})
 
     def decode(self, line: bytes) -> Line | None:
         """The record of a line; None for the footer of a chunk.
@@ -236,11 +235,6 @@ class Journal:
     def is_empty(self) -> bool:
         """Whether nothing has been made yet."""
         return not any(any((self.folder / name).glob("*.jsonl")) for name in (PARTS, SCORES, ANSWERS))
-
-
-def generation_folder(place: Path, generation: int) -> Path:
-    """The folder of a generation."""
-    return place / f"g{generation}"
 
 
 def generations(place: Path) -> list[int]:

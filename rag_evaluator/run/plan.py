@@ -78,11 +78,8 @@ class Plan:
         return len(self.units_of(chunk)) * len(self.slots)
 
     def to_json(self) -> dict[str, Any]:
-        data = {**asdict(self), "options": dict(self.options), "columns": dict(self.columns), "once": list(self.once)}
-        for name in ("once", "part"):
-            if not data[name]:
-                del data[name]  # as in journals of versions that did not know it
-        return data
+        """JSON without what is not set."""
+        return {name: value for name, value in asdict(self).items() if value or name not in ("once", "part")}
 
     def holds_rows_of(self, old: "Plan") -> bool:
         """Whether every row of an older plan for the same data is one of this plan, too."""

@@ -12,6 +12,7 @@ from rag_evaluator.files import Records
 from rag_evaluator.run.journal import Journal, Key
 from rag_evaluator.run.plan import Cell, Place, Plan, Record
 
+Json = Mapping[str, Any]
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
 
@@ -29,7 +30,7 @@ class Work:
 
     make: Callable[[Any, str, int], Awaitable[Record]]
     in_flight: int
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Json = field(default_factory=dict)
 
 
 class Stage:
@@ -43,7 +44,7 @@ class Stage:
     """
 
     plan: Plan
-    about: Mapping[str, Any]
+    about: Json
     units: Sequence[Any]
     files: Sequence[str] = ()
 
@@ -102,7 +103,7 @@ class Table:
         self.about = journal.about
 
     @property
-    def engines(self) -> Sequence[Mapping[str, Any]]:
+    def engines(self) -> Sequence[Json]:
         """How the work of each process was done, see `Work.about`."""
         return [note.engine for note in self.journal.notes().values()]
 
@@ -152,9 +153,9 @@ class MadeInMemory:
     """The finished cells of a stage without a journal, as `Table` gives those of one: `records` by their places."""
 
     plan: Plan
-    about: Mapping[str, Any]
+    about: Json
     units: Sequence[Any]
-    engines: Sequence[Mapping[str, Any]]
+    engines: Sequence[Json]
     records: Mapping[Place, Record]
 
     def __iter__(self) -> Iterator[tuple[Any, Mapping[str, Sequence[Record]]]]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
@@ -12,7 +11,16 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files import Appender, Records, checked_line, json_text, publish, replace_bytes, sync_folder, writing
+from rag_evaluator.files import (
+    Appender,
+    Records,
+    checked_line,
+    json_text,
+    publish,
+    replace_bytes,
+    sync,
+    writing,
+)
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
@@ -22,7 +30,6 @@ from rag_evaluator.run.journal import (
     Journal,
     KnownRecords,
     Manifest,
-    generation_folder,
     generations,
     read_manifest,
 )
@@ -46,10 +53,9 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
             cells = [(cell.unit.index, key, known.find(key)) for cell, key in stage.cells(stage.plan, chunk)]
             lines = [old.encode(index, key, record) for index, key, record in cells if record is not None]
             if lines:
-                with (folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl").open("wb") as file:
-                    file.writelines(lines)
-                    file.flush()
-                    os.fsync(file.fileno())
+                kept = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
+                kept.write_bytes(b"".join(lines))
+                sync(kept)
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
         temporary = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, temporary)
@@ -257,13 +263,13 @@ class WorkerJournal(Journal):
             self._bring_into_force()
 
     def _bring_into_force(self) -> None:
-        sync_folder(self.folder / SCORES)
+        sync(self.folder / SCORES)
         self._replace(self.place / "manifest.json", self.manifest.to_json())
         self.pending = False
         self._known = (self.digest, self.generation)
         for generation in generations(self.place):
             if generation != self.generation:
-                shutil.rmtree(generation_folder(self.place, generation), ignore_errors=True)  # somebody may write still
+                shutil.rmtree(self.place / f"g{generation}", ignore_errors=True)  # somebody may write still
 
     def _discard(self) -> None:
         """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""

@@ -100,51 +100,49 @@ def parse_worker(text: str) -> Worker:
     return Worker(int(match[1]), int(match[2]))
 
 
-def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
+def find_worker() -> Worker:
     """The worker of this process: element of a Slurm array x process of srun.
 
     Not `SLURM_NTASKS`: outside of srun it tells how many tasks there could be.
     """
     number = 0
     count = 1
-    if "SLURM_PROCID" in environment and "SLURM_STEP_NUM_TASKS" in environment:
-        number = _number(environment, "SLURM_PROCID")
-        count = _number(environment, "SLURM_STEP_NUM_TASKS")
-    if "SLURM_ARRAY_TASK_ID" in environment:
-        elements = _number(environment, "SLURM_ARRAY_TASK_COUNT", 1)
-        step = _number(environment, "SLURM_ARRAY_TASK_STEP", 1) or 1
-        first = _number(environment, "SLURM_ARRAY_TASK_MIN", 0)
-        number += (_number(environment, "SLURM_ARRAY_TASK_ID") - first) // step * count
+    if "SLURM_PROCID" in os.environ and "SLURM_STEP_NUM_TASKS" in os.environ:
+        number = _number("SLURM_PROCID")
+        count = _number("SLURM_STEP_NUM_TASKS")
+    if "SLURM_ARRAY_TASK_ID" in os.environ:
+        elements = _number("SLURM_ARRAY_TASK_COUNT", 1)
+        step = _number("SLURM_ARRAY_TASK_STEP", 1) or 1
+        first = _number("SLURM_ARRAY_TASK_MIN", 0)
+        number += (_number("SLURM_ARRAY_TASK_ID") - first) // step * count
         count *= elements
     return Worker(number, max(count, 1))
 
 
-def run_id(environment: Mapping[str, str] = os.environ) -> str | None:
+def run_id() -> str | None:
     """What the workers of one start share: the number of their job. None for processes started by hand."""
-    for name in ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID"):
-        if name in environment:
-            return f"{name}={environment[name]}"
-    return None
+    names = ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID")
+    return next((f"{name}={os.environ[name]}" for name in names if name in os.environ), None)
 
 
-def is_restart(environment: Mapping[str, str] = os.environ) -> bool:
+def is_restart() -> bool:
     """Whether Slurm runs this job again after a node was lost, it was preempted or requeued."""
-    return _number(environment, "SLURM_RESTART_COUNT", 0) > 0
+    return _number("SLURM_RESTART_COUNT", 0) > 0
 
 
-def process_name(worker: Worker, environment: Mapping[str, str] = os.environ) -> str:
+def process_name(worker: Worker) -> str:
     """A file name that no other process has at the same time: worker, host, job, restart, process."""
     parts = (
         f"w{worker.number}of{worker.count}",
         re.sub(r"[^\w-]", "-", socket.gethostname()),
-        environment.get("SLURM_JOB_ID", "0"),
-        environment.get("SLURM_RESTART_COUNT", "0"),
+        os.environ.get("SLURM_JOB_ID", "0"),
+        os.environ.get("SLURM_RESTART_COUNT", "0"),
         str(os.getpid()),
     )
     return ".".join(parts)
 
 
-def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = ALONE) -> str | None:
+def share_devices(worker: Worker = ALONE) -> str | None:
     """The part of the visible GPUs that is this process's, as a value for `CUDA_VISIBLE_DEVICES`; None: leave it.
 
     Several processes on a node share its GPUs evenly. Slurm may have given each its own already.
@@ -153,14 +151,14 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
         worker: started by hand. It cannot know how many others are on its host, so it takes an even part by its number;
             one GPU that was chosen for it stays.
     """
-    tasks = re.match(r"\d+", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    local = _number(environment, "SLURM_LOCALID", 0)
+    tasks = re.match(r"\d+", os.environ.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    local = _number("SLURM_LOCALID", 0)
     size = int(tasks[0]) if tasks else 1
-    if DEVICES in environment:
-        devices = [device for device in environment[DEVICES].split(",") if device]
+    if DEVICES in os.environ:
+        devices = [device for device in os.environ[DEVICES].split(",") if device]
     else:
         devices = [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
-    if size < 2 and worker.count > 1 and len(devices) > (DEVICES in environment):
+    if size < 2 and worker.count > 1 and len(devices) > (DEVICES in os.environ):
         share = max(1, len(devices) // worker.count)
         start = worker.number % (len(devices) // share) * share
         return ",".join(devices[start : start + share])
@@ -169,8 +167,8 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
     return ",".join(devices[local * len(devices) // size : (local + 1) * len(devices) // size])
 
 
-def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:
-    text = environment.get(name, "")
+def _number(name: str, default: int | None = None) -> int:
+    text = os.environ.get(name, "")
     if not text and default is not None:
         return default
     if not text.isdigit():

@@ -15,6 +15,7 @@ TIE = 1e-6  # scores that differ by no more are equal: 1.0000000000000002 is a c
 Kind = Literal["judged", "continuous"]
 Better = Literal["higher", "lower"]
 Array = NDArray[np.float64]
+Pair = tuple[Array, Array]
 LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
 LEAST_WEIGHT = 0.1  # of a pseudo-unit
 UNSEEN = 0.4  # weight, in effective units, of a unit at the worst difference that was not drawn
@@ -183,7 +184,7 @@ def pseudo_squares(units: Units, scale: Scale) -> Array:
     return np.asarray(2 * (_pseudo_weight(units, scale) * scale.width) ** 2)
 
 
-def two_parts(units: Units, scale: Scale, level: float) -> tuple[Array, Array]:
+def two_parts(units: Units, scale: Scale, level: float) -> Pair:
     """Interval for the mean of scores with a mass at one or two values, the atoms of the scale.
 
     The first part is the mean that the rows would have if all rows at no atom had the same score, the mean m of these
@@ -198,7 +199,7 @@ def two_parts(units: Units, scale: Scale, level: float) -> tuple[Array, Array]:
     share, middle, rest_low, rest_high = _rest(units, apart, (units.values - piled), scale, level)
     mean = moments(units.shares, units.values)[0]
 
-    def first_part(of_rest: Array) -> tuple[Array, Array]:
+    def first_part(of_rest: Array) -> Pair:
         low = np.minimum(atoms.min(), of_rest)
         high = np.maximum(atoms.max(), of_rest)
         width = np.where(high > low, high - low, 1.0)
@@ -235,9 +236,7 @@ def _rest(units: Units, apart: Array, sums: Array, scale: Scale, level: float) -
     return share, middle, np.where(is_few, scale.low, bounds.low), np.where(is_few, scale.high, bounds.high)
 
 
-def wilson(
-    shares: Array, values: Array, level: float, weight: float | Array = 1.0, corrected: bool = True
-) -> tuple[Array, Array]:
+def wilson(shares: Array, values: Array, level: float, weight: float | Array = 1.0, corrected: bool = True) -> Pair:
     """Wilson's score interval (1927) for values in [0, 1], with an effective number of observations.
 
     Survey statisticians use it so, with fractional counts: the sample size over the design effect, corrected for
@@ -263,7 +262,7 @@ def wilson(
     return wilson_of_counts(count, number, level)
 
 
-def wilson_of_counts(count: Array, number: Array, level: float) -> tuple[Array, Array]:
+def wilson_of_counts(count: Array, number: Array, level: float) -> Pair:
     """Wilson's interval of count / number, either of which may be a fraction; the bytes are those of statsmodels'
     `proportion_confint(count, number, 1 - level, "wilson")`, which takes a second to load."""
     from scipy.special import ndtri
@@ -277,7 +276,7 @@ def wilson_of_counts(count: Array, number: Array, level: float) -> tuple[Array, 
     return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
 
 
-def student(shares: Array, values: Array, level: float) -> tuple[Array, Array]:
+def student(shares: Array, values: Array, level: float) -> Pair:
     """Student's t interval with `effective_units` - 1 degrees of freedom: n - 1 for n rows, or for n equal clusters."""
     from scipy.special import stdtrit
 
@@ -286,7 +285,7 @@ def student(shares: Array, values: Array, level: float) -> tuple[Array, Array]:
     return mean - half, mean + half
 
 
-def moments(shares: Array, values: Array) -> tuple[Array, Array]:
+def moments(shares: Array, values: Array) -> Pair:
     """Mean sum(p x) and its variance sum(p^2 (x-m)^2 / (1-p)).
 
     The linearised (Hajek) variance of a weighted mean; with clusters the robust variance of Liang and Zeger (1986).
@@ -304,9 +303,7 @@ def effective_units(shares: Array) -> Array:
     return np.asarray(1 / np.sum(shares**2, axis=-1))
 
 
-def with_pseudo_units(
-    shares: Array, values: Array, low: float, high: float, weight: float | Array = 1.0
-) -> tuple[Array, Array]:
+def with_pseudo_units(shares: Array, values: Array, low: float, high: float, weight: float | Array = 1.0) -> Pair:
     """The units and one more at each end of the range, each with `weight` times the weight of one effective unit."""
     extra = (weight / effective_units(shares))[..., None]
     ends = np.broadcast_to(np.array([low, high]), (*values.shape[:-1], 2))
@@ -314,7 +311,7 @@ def with_pseudo_units(
     return larger, np.concatenate([values, ends], axis=-1)
 
 
-def _with_pseudo_differences(units: Units, scale: Scale) -> tuple[Array, Array]:
+def _with_pseudo_differences(units: Units, scale: Scale) -> Pair:
     weight = _pseudo_weight(units, scale)
     return with_pseudo_units(units.shares, units.values, -scale.width, scale.width, weight)
 

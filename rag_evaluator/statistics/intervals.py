@@ -1,7 +1,7 @@
 """Means, mean differences and pass rates with an interval for what the rows are a sample of."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from rag_evaluator.statistics.formulas import (
     moments,
     pseudo_squares,
 )
-from rag_evaluator.statistics.labelled import cluster_numbers
+from rag_evaluator.statistics.labelled import Clusters, cluster_numbers
 
 NO_SCORE = "none: no scores"
 ONE_SCORE = "range: one score"
@@ -111,7 +111,7 @@ class Rows:
         return np.array([math.fsum(self.weights[rows] * values[rows]) for rows in self.clusters or ()])
 
 
-def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None) -> Rows:
+def make_rows(values: ArrayLike, clusters: Clusters, weights: ArrayLike | None) -> Rows:
     """Drop missing scores (NaN, None) and rows of weight 0; a row without cluster (None, NaN) is one of its own.
 
     Raises:
@@ -144,7 +144,7 @@ def mean_interval(
     values: ArrayLike,
     scale: Scale,
     level: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     weights: ArrayLike | None = None,
 ) -> Estimate:
     """The mean score with its interval.
@@ -179,7 +179,7 @@ def difference_interval(
     differences: ArrayLike,
     scale: Scale,
     level: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     weights: ArrayLike | None = None,
 ) -> Estimate:
     """The mean of paired differences with its interval; ties of at most `TIE` count as 0.
@@ -232,7 +232,7 @@ class DifferenceTest(NamedTuple):
 def difference_test(
     differences: ArrayLike,
     scale: Scale,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
     weights: ArrayLike | None = None,
 ) -> DifferenceTest:
     """The test of a mean difference; the arguments are those of `difference_interval`."""
@@ -244,9 +244,7 @@ def difference_test(
     return DifferenceTest(p, float(effective_units(units.shares)), float(pseudo_squares(units, scale)))
 
 
-def _difference_rows(
-    differences: ArrayLike, scale: Scale, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
-) -> Rows:
+def _difference_rows(differences: ArrayLike, scale: Scale, clusters: Clusters, weights: ArrayLike | None) -> Rows:
     numbers = np.asarray(differences, dtype=np.float64)
     numbers = np.clip(np.where(np.abs(numbers) <= TIE, 0.0, numbers), -scale.width, scale.width)
     return make_rows(numbers, clusters, weights)
@@ -257,7 +255,7 @@ def pass_rate(
     threshold: float,
     scale: Scale,
     level: float = 0.95,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Clusters = None,
 ) -> Estimate:
     """The share of scores that reach the threshold, with its interval: `mean_interval` of 1 (pass) and 0.
 

@@ -12,6 +12,7 @@ FOLDS = 5
 
 
 Places = NDArray[np.int64]
+Clusters = Sequence[Hashable] | None  # a label a row; None: each row is one of its own
 LEAST_OF_STRATUM = 2  # of a stratum: one label says nothing of how much labels differ
 NO_LABEL = "none: no row has a label"
 
@@ -53,18 +54,14 @@ class LabelledRows:
     labels: Array
     scored: NDArray[np.bool_]
     labelled: NDArray[np.bool_]
-    strata: NDArray[np.int64]
+    strata: Places
     probabilities: Array
     within: Array
     shares: Array
-    folds: NDArray[np.int64]
+    folds: Places
     blank: int
 
-    def label_means(self, values: Array) -> Array:
-        """For every row the weighted mean of the labelled rows of its stratum."""
-        return np.asarray(np.bincount(self.strata, weights=self.within * values)[self.strata])
-
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Places:
         """Number of rows of each stratum."""
         return np.bincount(self.strata)
 
@@ -136,7 +133,7 @@ def make_labelled_rows(
     )
 
 
-def cluster_numbers(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
+def cluster_numbers(clusters: Clusters, rows: int) -> Places:
     """A number for each row, the same for rows of one cluster; None and NaN are a cluster of their own."""
     if clusters is None:
         return np.arange(rows)

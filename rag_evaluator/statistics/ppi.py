@@ -1,14 +1,14 @@
 """The mean label of all rows, from a few labels and the judge's scores: prediction-powered inference (PPI++)."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rag_evaluator.statistics.formulas import Array, Scale, effective_units, with_pseudo_units
-from rag_evaluator.statistics.labelled import LabelledRows, cluster_numbers, make_labelled_rows
+from rag_evaluator.statistics.labelled import Clusters, LabelledRows, Places, cluster_numbers, make_labelled_rows
 
 METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
 FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate
@@ -161,7 +161,7 @@ def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) ->
     if why := sample.lacking():
         return replace(empty, ci_method=why)
     slopes, lacking = _slopes(sample)
-    corrected = sample.labels - slopes * (sample.scores - _means(sample))
+    corrected = sample.labels - slopes * _less_mean(sample.scores, np.ones(empty.rows), sample.strata)
     residual, of_draw, drawn_from = _residuals(sample, corrected, scale, most)
     shares = sample.shares[sample.labelled]
     labels = sample.labels[sample.labelled]
@@ -200,7 +200,7 @@ def _slopes(sample: LabelledRows) -> tuple[Array, int]:
     return slopes, lacking
 
 
-def _slope(sample: LabelledRows, rows: NDArray[np.int64], weights: Array, most: float) -> float:
+def _slope(sample: LabelledRows, rows: Places, weights: Array, most: float) -> float:
     """The weighted least squares slope of labels on scores, pooled within strata, cut to [0, `most`]."""
     scores, labels = (
         _less_mean(values[rows], weights, sample.strata[rows]) for values in (sample.scores, sample.labels)
@@ -211,13 +211,13 @@ def _slope(sample: LabelledRows, rows: NDArray[np.int64], weights: Array, most: 
     return min(max(float(np.sum(weights * scores * labels)) / variance, 0.0), most)
 
 
-def _less_mean(values: Array, weights: Array, strata: NDArray[np.int64]) -> Array:
+def _less_mean(values: Array, weights: Array, strata: Places) -> Array:
     """Values less their weighted mean in the stratum."""
     sums = np.bincount(strata, weights=weights)
     return np.asarray(values - (np.bincount(strata, weights=weights * values) / np.maximum(sums, 1e-300))[strata])
 
 
-def _rarer(sample: LabelledRows, rows: NDArray[np.int64]) -> int:
+def _rarer(sample: LabelledRows, rows: Places) -> int:
     """How many labels of rows with a score differ from the most common one; of labels 0 and 1, the rarer value."""
     values = sample.labels[rows][sample.scored[rows]]
     return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
@@ -241,11 +241,6 @@ def _unlabelled(sample: LabelledRows) -> float:
     return float(np.mean(~sample.labelled[sample.scored])) if sample.scored.any() else 0.0
 
 
-def _means(sample: LabelledRows) -> Array:
-    """For every row the mean score of all rows of its stratum."""
-    return np.asarray((np.bincount(sample.strata, weights=sample.scores) / sample.sizes())[sample.strata])
-
-
 def _design(sample: LabelledRows) -> Array:
     """Factors of squared residuals in the variance of the estimate, 0 for rows without a label."""
     return (1 - sample.probabilities) * sample.shares**2 / np.where(sample.within < 1, 1 - sample.within, np.inf)
@@ -261,7 +256,8 @@ def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float
         corrected: the labels as the scores correct them.
     """
     has_label = sample.labelled
-    residuals = corrected - sample.label_means(corrected)
+    means = np.bincount(sample.strata, weights=sample.within * corrected)  # of the labelled rows of each stratum
+    residuals = corrected - means[sample.strata]
     predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
     residuals = residuals[has_label]
     shares = sample.shares[has_label]
@@ -287,7 +283,7 @@ def with_clusters(
     scores: Array,
     labels: Array,
     scale: Scale,
-    clusters: Sequence[Hashable] | None,
+    clusters: Clusters,
     chances: Array | None = None,
 ) -> LabelMean:
     """The same estimate with an interval for rows of which those of one cluster depend on each other.
@@ -335,7 +331,7 @@ def with_clusters(
     return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean), ci_method=method)
 
 
-def design_effect(values: Array, weights: Array, members: NDArray[np.int64]) -> float:
+def design_effect(values: Array, weights: Array, members: Places) -> float:
     """Variance of a weighted mean with dependent rows over that with independent ones, at least 1."""
     groups = np.unique(members, return_inverse=True)[1]
     units = int(groups.max(initial=-1)) + 1

@@ -93,8 +93,8 @@ class Evidence:
                 words = 0
                 more = part.tokens
             group.append(part)
-            tokens = tokens + more
-            words = words + part.words
+            tokens += more
+            words += part.words
         if group:
             yield group
 

@@ -14,7 +14,6 @@ from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError
 from rag_evaluator.hub import read_settings
 
-SEQUENCE = "AutoModelForSequenceClassification"
 Settings = Mapping[str, Any]
 
 # Any in this module: JSON.
@@ -39,11 +38,11 @@ class Family:
     """
 
     architecture: str
-    model: str
-    reads: Literal["label", "first", "tokens", "spans"]
-    template: str
-    piece: int
-    window: int
+    model: str = "AutoModelForSequenceClassification"
+    reads: Literal["label", "first", "tokens", "spans"] = "label"
+    template: str = ""
+    piece: int = 400
+    window: int = 512
     unit: Literal["tokens", "words"] = "tokens"
     languages: Sequence[str] = ("english",)
     supported: int | str = 1
@@ -51,11 +50,9 @@ class Family:
 
 
 VERIFIERS: Mapping[str, Family] = {
-    "minicheck-roberta": Family(
-        "RobertaForSequenceClassification", SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, window=512
-    ),
+    "minicheck-roberta": Family("RobertaForSequenceClassification", template="{premise}{eos}{hypothesis}"),
     "minicheck-deberta": Family(
-        "DebertaV2ForSequenceClassification", SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, window=2048
+        "DebertaV2ForSequenceClassification", template="{premise}{eos}{hypothesis}", window=2048
     ),
     "minicheck-t5": Family(
         "T5ForConditionalGeneration",
@@ -70,10 +67,8 @@ VERIFIERS: Mapping[str, Family] = {
     ),
     "factcg": Family(
         "DebertaV2ForSequenceClassification",
-        SEQUENCE,
-        "label",
-        '{premise}\n\nChoose your answer: based on the paragraph above can we conclude that "{hypothesis}"?\n\n'
-        "OPTIONS:\n- Yes\n- No\nI think the answer is ",
+        template="{premise}\n\nChoose your answer: based on the paragraph above can we conclude that "
+        '"{hypothesis}"?\n\nOPTIONS:\n- Yes\n- No\nI think the answer is ',
         piece=550,
         unit="words",
         window=2048,
@@ -84,24 +79,12 @@ VERIFIERS: Mapping[str, Family] = {
         "first",
         "<pad> Determine if the hypothesis is true given the premise?\n\n"
         "Premise: {premise}\n\nHypothesis: {hypothesis}",
-        piece=400,
-        window=512,
     ),
-    "nli": Family(
-        "ForSequenceClassification",
-        SEQUENCE,
-        "label",
-        "",
-        piece=400,
-        window=512,
-        languages=(),
-        supported="entailment",
-    ),
+    "nli": Family("ForSequenceClassification", languages=(), supported="entailment"),
     "lettucedetect": Family(
         "ForTokenClassification",
         "AutoModelForTokenClassification",
         "spans",
-        "",
         piece=4096,
         window=4096,
         languages=("english", "german", "french", "spanish", "italian", "polish", "chinese", "hungarian"),
@@ -149,7 +132,8 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
     settings = settings_of(folder)
     architecture = next(iter(settings.get("architectures") or ()), "")
-    fitting = [name for name, family in VERIFIERS.items() if _fits(architecture, family.architecture)]
+    ends = architecture[architecture.rfind("For") :]
+    fitting = [name for name, family in VERIFIERS.items() if family.architecture in (architecture, ends)]
     if kind in fitting:
         return kind
     if kind != "auto":
@@ -164,10 +148,6 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         f"kind. Say which with verifier.kind: {', '.join(VERIFIERS)}; nli is any classifier with a label "
         "'entailment', lettucedetect any classifier of tokens with two labels."
     )
-
-
-def _fits(architecture: str, expected: str) -> bool:
-    return architecture.endswith(expected) if expected.startswith("For") else architecture == expected
 
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:

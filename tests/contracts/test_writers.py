@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_written_leaves_all_files_as_they_were(
         if path.name == name:
             raise OSError("No space left on device")
 
-    monkeypatch.setattr("rag_evaluator.results.writers.sync_file", no_space)
+    monkeypatch.setattr("rag_evaluator.results.writers.sync", no_space)
     with pytest.raises(ResultsError, match="No space left on device"):
         results_of(["other"]).write(tmp_path)
     assert contents(tmp_path) == before

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -43,7 +44,8 @@ FOUR = {DEVICES: "0,1,2,3"}
 def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
     environment: dict[str, str], count: int, numbers: range, devices: list[str | None]
 ) -> None:
-    assert [share_devices(environment, Worker(number, count)) for number in numbers] == devices
+    with patch.dict(os.environ, environment, clear=True):
+        assert [share_devices(Worker(number, count)) for number in numbers] == devices
 
 
 def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

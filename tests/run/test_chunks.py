@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from chunk_runs import PLAIN, half_done, make_rows, parts_of
@@ -410,7 +411,8 @@ def test_other_damage_of_unfinished_scores_is_reported_with_its_line(
 
 def test_elements_of_an_array_that_run_again_only_help(config: Path) -> None:
     again = {"SLURM_ARRAY_TASK_COUNT": "2", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_ID": "7"}
-    assert find_worker(again) == Worker(4, 2)
+    with patch.dict(os.environ, again):
+        assert find_worker() == Worker(4, 2)
     evaluator = RAGEvaluator.from_config(config)
     evaluator.run(results_of(config), worker=Worker(4, 2))
     assert len(list(parts_of(config).iterdir())) == 10

@@ -1,6 +1,8 @@
 """Which worker a process is, which of the devices are its own, and folders without a run."""
 
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from folders import printed
@@ -32,7 +34,8 @@ def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsy
     ],
 )
 def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str], worker: tuple[int, int]) -> None:
-    assert find_worker(environment) == Worker(*worker)
+    with patch.dict(os.environ, environment, clear=True):
+        assert find_worker() == Worker(*worker)
 
 
 def test_the_worker_can_be_set_by_hand() -> None:
@@ -40,8 +43,11 @@ def test_the_worker_can_be_set_by_hand() -> None:
     for text in ("16/16", "3", "-1/2", "a/b", "1/0"):
         with pytest.raises(ConfigError, match="expected NUMBER/COUNT, numbers from 0"):
             parse_worker(text)
-    with pytest.raises(ConfigError, match="the environment variable SLURM_PROCID is 'x': expected a number"):
-        find_worker({"SLURM_PROCID": "x", "SLURM_STEP_NUM_TASKS": "2"})
+    with (
+        patch.dict(os.environ, {"SLURM_PROCID": "x", "SLURM_STEP_NUM_TASKS": "2"}),
+        pytest.raises(ConfigError, match="the environment variable SLURM_PROCID is 'x': expected a number"),
+    ):
+        find_worker()
 
 
 @pytest.mark.parametrize(
@@ -55,10 +61,18 @@ def test_the_worker_can_be_set_by_hand() -> None:
     ],
 )
 def test_processes_of_a_node_share_its_gpus(environment: dict[str, str], devices: str | None) -> None:
-    assert share_devices(environment) == devices
+    with patch.dict(os.environ, environment, clear=True):
+        assert share_devices() == devices
 
 
-def test_workers_of_one_job_share_its_number() -> None:
-    assert run_id({"SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_ID": "9"}) == "SLURM_ARRAY_JOB_ID=7"
-    assert run_id({"SLURM_JOB_ID": "9"}) == "SLURM_JOB_ID=9"
-    assert run_id({}) is None
+@pytest.mark.parametrize(
+    ("environment", "shared"),
+    [
+        ({"SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_ID": "9"}, "SLURM_ARRAY_JOB_ID=7"),
+        ({"SLURM_JOB_ID": "9"}, "SLURM_JOB_ID=9"),
+        ({}, None),
+    ],
+)
+def test_workers_of_one_job_share_its_number(environment: dict[str, str], shared: str | None) -> None:
+    with patch.dict(os.environ, environment, clear=True):
+        assert run_id() == shared

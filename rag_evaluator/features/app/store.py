@@ -13,7 +13,7 @@ import filelock
 from rag_evaluator.dataset import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import file_stamp
-from rag_evaluator.files import Appender, json_line, sync_folder, writing
+from rag_evaluator.files import Appender, json_line, sync, writing
 
 # Any in this module: JSON.
 
@@ -219,7 +219,7 @@ class ReviewStore:
             finally:
                 appender.close()
             if is_new:
-                sync_folder(self.folder)
+                sync(self.folder)
         self._refresh()
 
     def _refresh(self) -> None:

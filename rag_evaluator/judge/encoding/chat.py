@@ -14,7 +14,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.hub import load_failure
-from rag_evaluator.judge.protocol import ThoughtFormat
+from rag_evaluator.judge.protocol import ENDLESS, ThoughtFormat
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -167,8 +167,7 @@ def window_of(config: Any, tokenizer: Any) -> int:
     text_config = config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
     sizes = [getattr(text_config, name, None) for name in names] + [tokenizer.model_max_length]
-    known = [size for size in sizes if isinstance(size, int) and 0 < size < 10**9]
-    return min(known) if known else 10**9
+    return min([ENDLESS, *(size for size in sizes if isinstance(size, int) and size > 0)])
 
 
 class PromptEncoder:

@@ -137,8 +137,7 @@ class _Decoding(ABC):
         return Reply(self._text(), array("I", self.tokens), self.complete, tuple(self.confidence), frozenset(self.cut))
 
     def _text(self) -> str:
-        text: str = self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
-        return text
+        return self.vocabulary.engine.decode_bytes(self.tokens).decode("utf-8", "ignore")
 
 
 class Sequence(_Decoding):
@@ -166,7 +165,8 @@ class Sequence(_Decoding):
 
     @property
     def done(self) -> bool:
-        return self._ended() or (self._spare() <= 0 and not self.next_forced())
+        is_spent = self.chosen >= self.request.budget.max_new_tokens
+        return self._ended() or (is_spent and not self.next_forced())
 
     def next_forced(self) -> list[int]:
         """Tokens that leave no choice, because the grammar forces the text that comes next; may be empty."""
@@ -233,9 +233,6 @@ class Sequence(_Decoding):
 
     def _ended(self) -> bool:
         return self.failure is not None or self.matcher.is_stopped() or self.spare_length <= 0
-
-    def _spare(self) -> int:
-        return self.request.budget.max_new_tokens - self.chosen
 
     def _forced_tokens(self) -> list[int]:
         """Tokens of the text that the grammar forces next, as the tokenizer splits it."""

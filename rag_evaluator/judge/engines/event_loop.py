@@ -33,7 +33,7 @@ BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
 """Takes more requests in and answers some of those that it has, at least one; both by number."""
 
 
-def run(coroutine: "Coroutine[Any, Any, Any]") -> Any:
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, on a thread of its own if this thread's event loop is running (a notebook)."""
     try:
         asyncio.get_running_loop()
@@ -151,25 +151,25 @@ class Scheduler:
         entry = _Waiting(handler, (id(handler), group), request, loop.create_future())
         self.waiting.append(entry)
         if self.draining is None:
-            self.draining = loop.create_task(self._drain(loop))
+            self.draining = loop.create_task(self._drain())
         return await entry.future
 
-    async def _drain(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _drain(self) -> None:
         try:
             await self._rest()
             while self.waiting or self.open:
                 going_on = [*self.open, *(entry.handler for entry in self.waiting if entry.handler.open)]
                 for handler in dict.fromkeys(going_on):
-                    await self._go_on(loop, handler)
+                    await self._go_on(handler)
                 if batch := self._next_batch():
-                    for entry, answer in zip(batch, await _answers(loop, batch), strict=True):
+                    for entry, answer in zip(batch, await _answers(batch), strict=True):
                         _settle(entry.future, answer)
                 await self._rest()
         finally:
             self.draining = None
             self.open.clear()  # of a loop that was stopped
 
-    async def _go_on(self, loop: asyncio.AbstractEventLoop, handler: BatchHandler) -> None:
+    async def _go_on(self, handler: BatchHandler) -> None:
         """Give a batch what waits for it, and settle what it has answered."""
         if handler not in self.open:
             assert handler.open is not None
@@ -180,13 +180,13 @@ class Scheduler:
         running |= new
         try:
             requests = {number: entry.request for number, entry in new.items()}
-            answers = await loop.run_in_executor(MODELS, step, requests)
+            answers = await asyncio.wrap_future(MODELS.submit(step, requests))
             assert answers, "a step must answer a request"
         except JudgeLostError as error:
             answers = dict.fromkeys(running, error)
         except Exception:  # each is asked for again, so that only the request at fault fails
             del self.open[handler], step  # with the memory of its batch
-            answers = dict(zip(running, await _answers(loop, list(running.values())), strict=True))
+            answers = dict(zip(running, await _answers(list(running.values())), strict=True))
         for number, answer in answers.items():
             _settle(running.pop(number).future, answer)
         if not running:
@@ -218,10 +218,10 @@ class Scheduler:
 _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()
 
 
-async def _answers(loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> list[Any]:
+async def _answers(batch: Sequence[_Waiting]) -> list[Any]:
     """What the handler of a batch makes of it, or an error in the place of an answer."""
     requests = [entry.request for entry in batch]
-    return await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
+    return await asyncio.wrap_future(MODELS.submit(_handle_apart, batch[0].handler.handle, requests))
 
 
 def _handle_apart(handle: Handle, requests: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,8 @@ BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
 RUBRIC = re.compile(r"score(\d)_description")
 MAX_ITEMS = 128
-Rule = Callable[[Schema, dict[str, Any]], Schema]
+Data = dict[str, Any]  # the input that is answered, as JSON
+Rule = Callable[[Schema, Data], Schema]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def rubric_numbers(names: Iterable[str]) -> list[int]:
 def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) -> Rule:
     """A list drawn from a text in `sources`: as many items as it can give, so that a weak model's list ends, too."""
 
-    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
+    def rule(schema: Schema, data: Data) -> Schema:
         for text in (data[source] for source in sources if source in data):
             words = max(len(text.split()), len(text) // 6)  # characters count where a script writes no spaces
             most = max(at_least, min(MAX_ITEMS, words // words_per_item + 1))
@@ -68,14 +69,14 @@ def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) 
     return rule
 
 
-def _questions(schema: Schema, data: dict[str, Any]) -> Schema:
+def _questions(schema: Schema, data: Data) -> Schema:
     """At least one, and two about each keyphrase at most."""
     limits = {"minItems": 1, "maxItems": min(MAX_ITEMS, max(1, 2 * len(data["keyphrases"])))}
     schema["properties"]["questions"] |= {**limits, "x-source": data["text"]}
     return schema
 
 
-def _answers(schema: Schema, data: dict[str, Any]) -> Schema:
+def _answers(schema: Schema, data: Data) -> Schema:
     """Exactly one "0" or "1" for each question: ragas reads the answers as texts."""
     array = schema["properties"]["answers"]
     array["prefixItems"] = [{"enum": ["0", "1"]} for _ in data["questions"]]
@@ -83,10 +84,10 @@ def _answers(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
-def _chosen(name: str, numbers: Callable[[dict[str, Any]], list[int]]) -> Rule:
+def _chosen(name: str, numbers: Callable[[Data], list[int]]) -> Rule:
     """One of the numbers that the input names, if it names some."""
 
-    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
+    def rule(schema: Schema, data: Data) -> Schema:
         if options := numbers(data):
             schema["properties"][name] = {"enum": options}
         return schema
@@ -109,7 +110,7 @@ def _listed(schema: Schema, name: str, statements: list[str], **more: Any) -> Sc
     return schema
 
 
-def _recalled(schema: Schema, data: dict[str, Any]) -> Schema:
+def _recalled(schema: Schema, data: Data) -> Schema:
     """One verdict for each sentence of the reference, where these are known."""
     by_sentence = _one_each("classifications", "sentences")
     return (by_sentence if "sentences" in data else _bounded("classifications", "answer", words_per_item=2))(
@@ -117,7 +118,7 @@ def _recalled(schema: Schema, data: dict[str, Any]) -> Schema:
     )
 
 
-def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
+def _numbers(schema: Schema, data: Data) -> Schema:
     """Any of the numbers of the given sentences, ascending."""
     numbers = range(1, len(data["sentences"]) + 1)
     schema["properties"]["numbers"] = {
@@ -128,7 +129,7 @@ def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
-def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
+def _partition(schema: Schema, data: Data) -> Schema:
     """Each statement of the answer is TP or FP; each of the ground truth is FN or left out."""
     for name, source in (("TP", "answer"), ("FP", "answer"), ("FN", "ground_truth")):
         _listed(schema, name, data[source], **{"x-optional": True})

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+Json = Mapping[str, Any]  # an object
 Schema = dict[str, Any]  # JSON
 Value = Any  # JSON
 KINDS: Mapping[str, tuple[type, ...]] = {

@@ -9,18 +9,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_evaluator.judge.grammar.faults import Schema
+
+Count = Callable[[str], int]  # tokens of a text
 INDENT = 4
 MAX_OPEN = 64  # items of a list for which the schema names no limit
 STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
 SHORT = 100  # characters of a short reason
 SHORT_STRING = rf'SHORT: /"([^"\\\x00-\x1F]|\\["\\\/nrt]){{1,{SHORT}}}"/'
 TERMINALS = {
-    "string": ("STRING", STRING),
-    "short": ("SHORT", SHORT_STRING),
-    "integer": ("INTEGER", r"INTEGER: /-?(0|[1-9][0-9]{0,8})/"),
-    "number": ("NUMBER", r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/"),
-    "boolean": ("BOOLEAN", "BOOLEAN: /true|false/"),
-    "null": ("NULL", "NULL: /null/"),
+    "string": STRING,
+    "short": SHORT_STRING,
+    "integer": r"INTEGER: /-?(0|[1-9][0-9]{0,8})/",
+    "number": r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/",
+    "boolean": "BOOLEAN: /true|false/",
+    "null": "NULL: /null/",
 }
 MIN_STRING = 1  # tokens, as those that follow
 USEFUL_STRING = 32
@@ -33,7 +36,7 @@ REASONS = frozenset({"reason", "feedback"})
 """Fields in which a judge says why."""
 
 
-def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
+def to_lark(schema: Schema, prefix: str = "") -> str:
     """An llguidance Lark grammar of the JSON documents that a schema from `tighten` allows.
 
     Args:
@@ -50,7 +53,7 @@ def to_lark(schema: dict[str, Any], prefix: str = "") -> str:
     return writer.grammar(prefix + opening, f"{chosen} {_literal(between)}")
 
 
-def to_lark_after(schema: dict[str, Any], text: str) -> str:
+def to_lark_after(schema: Schema, text: str) -> str:
     """The grammar of the rest of an answer whose schema has a partition, once the first of its two arrays is written.
 
     The second array holds the statements that the first does not have, in order.
@@ -98,7 +101,7 @@ class _Writer:
         start = f"start: {_literal(prefix)} {body}" if prefix else f"start: {body}"
         return "\n".join([start, *self.rules, *sorted(self.terminals)]) + "\n"
 
-    def value(self, schema: dict[str, Any], depth: int) -> str:
+    def value(self, schema: Schema, depth: int) -> str:
         """The name of the rule or terminal, or the literal, for a schema at a depth."""
         if "const" in schema:
             return _literal(dump(schema["const"]))
@@ -112,9 +115,9 @@ class _Writer:
         if kind == "array" and ("items" in schema or "prefixItems" in schema):
             return self.array(schema, depth)
         if kind in TERMINALS:
-            name, definition = TERMINALS["short" if schema.get("maxLength") == SHORT else kind]
+            definition = TERMINALS["short" if schema.get("maxLength") == SHORT else kind]
             self.terminals.add(definition)
-            return name
+            return definition.partition(":")[0]
         raise NotImplementedError(f"no grammar for a schema like {json.dumps(schema)[:200]}")
 
     def rule(self, body: str) -> str:
@@ -122,7 +125,7 @@ class _Writer:
         self.rules.append(f"{name}: {body}")
         return name
 
-    def object(self, schema: dict[str, Any], depth: int) -> str:
+    def object(self, schema: Schema, depth: int) -> str:
         parts = []
         opening = "{" + line(depth + 1)
         for name, value in schema["properties"].items():
@@ -130,7 +133,7 @@ class _Writer:
             opening = "," + line(depth + 1)
         return self.rule(" ".join([*parts, _literal(line(depth) + "}")]))
 
-    def array(self, schema: dict[str, Any], depth: int) -> str:
+    def array(self, schema: Schema, depth: int) -> str:
         if "prefixItems" in schema:
             items = [self.value(item, depth + 1) for item in schema["prefixItems"]]
             if schema.get("x-optional"):
@@ -188,7 +191,7 @@ class Budget:
     limit: str = ""
 
 
-def share_out(schema: dict[str, Any], max_new_tokens: int, room: int, count_tokens: Callable[[str], int]) -> Budget:
+def share_out(schema: Schema, max_new_tokens: int, room: int, count_tokens: Count) -> Budget:
     """Divide the tokens over the free strings of the longest answer that the schema allows, and bound the whole.
 
     A list whose texts are made from another text, the schema's `x-source`, may have `TIMES` its tokens, with its
@@ -236,7 +239,7 @@ class _Skeleton:
         sources: the texts that open lists are made from, and the questions.
     """
 
-    def __init__(self, schema: dict[str, Any], count_tokens: Callable[[str], int], shortest: bool = False) -> None:
+    def __init__(self, schema: Schema, count_tokens: Count, shortest: bool = False) -> None:
         self.shortest = shortest
         self.strings = self.reasons = self.choices = self.open_lists = 0
         self.sources: list[str] = []
@@ -252,7 +255,7 @@ class _Skeleton:
         """Tokens of this answer with strings of a length."""
         return self.fixed + self.choices + (string_tokens + CLOSING) * self.strings
 
-    def value(self, schema: dict[str, Any]) -> Any:
+    def value(self, schema: Schema) -> Any:
         if "const" in schema:
             return schema["const"]
         if "anyOf" in schema:
@@ -271,7 +274,7 @@ class _Skeleton:
         self.choices += len(dump(longest))  # a token a character at most
         return longest
 
-    def items(self, schema: dict[str, Any]) -> list[Any]:
+    def items(self, schema: Schema) -> list[Any]:
         if "prefixItems" in schema:
             self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
             return list(map(self.value, schema["prefixItems"]))

@@ -40,14 +40,14 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None, reas
     return row.rule(schema, data.model_dump()) if row.rule and data is not None else schema
 
 
-def on_scale(value: Any, response_model: type[Answer], data: BaseModel | None = None) -> Answer:
+def on_scale(value: Any, response_model: type[Answer], prompt: str) -> Answer:
     """The answer that a value is. Raises `JudgementError` for none, and for one off its scale. Any: JSON."""
     name = response_model.__name__
     try:
         answer = response_model.model_validate(value)
     except ValidationError as error:
         raise JudgementError(f"the answer {value!r:.80} is no {name}: {error.errors()[0]['msg']}") from error
-    for wrong in off_scale(answer, data):
+    for wrong in off_scale(answer, getattr(prompt, "data", None)):
         raise JudgementError(f"the {name} is off its scale: {wrong}")
     return answer
 

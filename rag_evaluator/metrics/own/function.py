@@ -15,6 +15,7 @@ from rag_evaluator.hub import UNNAMED
 if TYPE_CHECKING:
     from rag_evaluator.ragas_library import MetricResult
 
+Function = Callable[..., Any]
 # Any in this module: arguments and values of users' functions.
 
 
@@ -25,9 +26,9 @@ class FunctionName(str):
         function: the object; the name alone is what files keep of it.
     """
 
-    function: Callable[..., Any]
+    function: Function
 
-    def __new__(cls, function: Callable[..., Any]) -> "FunctionName":
+    def __new__(cls, function: Function) -> "FunctionName":
         module = getattr(function, "__module__", "")
         name = getattr(function, "__qualname__", type(function).__name__)
         made = super().__new__(cls, f"{module}:{name}")
@@ -59,9 +60,9 @@ def find_object(name: str) -> Any:
     return found
 
 
-def find_function(name: str) -> Callable[..., Any]:
+def find_function(name: str) -> Function:
     """The same for a function, without the `@metric` around it."""
-    function: Callable[..., Any] = find_object(name)
+    function: Function = find_object(name)
     return getattr(function, "function", function)
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -35,10 +36,11 @@ ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
 
 
+@dataclass(eq=False)
 class SupportMetric:
     """What evidence says of the sentences of a text, [0, 1].
 
-    Args:
+    Attributes:
         text: column of the text.
         source: column of the evidence.
         verifier: None: the judge is asked.
@@ -47,31 +49,19 @@ class SupportMetric:
         mode: the share of sentences that are supported; or the mean or the lowest of their probabilities.
         threshold: the probability from which a sentence counts as supported.
         evidence: whether contexts are looked at together or one by one, see `VerifierConfig`.
-
-    Attributes:
         disagreed: whether the two orders of the judge's options had another answer for some piece and sentence.
     """
 
-    def __init__(
-        self,
-        text: str,
-        source: str,
-        verifier: VerifierSource | None = None,
-        llm: Any = None,
-        language: Language = LANGUAGES["english"],
-        mode: Mode = "share",
-        threshold: float = 0.5,
-        evidence: Literal["packed", "each"] = "packed",
-    ) -> None:
-        self.text = text
-        self.source = source
-        self.verifier = verifier
-        self.language = language
-        self.mode = mode
-        self.threshold = threshold
-        self.each = evidence == "each"
-        self.llm: Recorder = llm
-        self.prompt = OwnPrompt("groundedness", "prompt")
+    text: str
+    source: str
+    verifier: VerifierSource | None = None
+    llm: Any = None
+    language: Language = LANGUAGES["english"]
+    mode: Mode = "share"
+    threshold: float = 0.5
+    evidence: Literal["packed", "each"] = "packed"
+    prompt: OwnPrompt = field(default_factory=partial(OwnPrompt, "groundedness", "prompt"))
+    disagreed: bool = False
 
     async def ascore(self, user_input: str = "", **columns: Any) -> MetricResult:
         """The value; the reason says how many pieces there were, or whether both orders agree.
@@ -120,12 +110,11 @@ class SupportMetric:
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(option_texts(self.prompt.pack))[::order]
         values = VerifyInput(premise=premise, user_input=question or None, hypothesis=claim, options=options)
-        text: str = self.prompt.to_string(values)
-        return text
+        return self.prompt.to_string(values)
 
     def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
         """The contexts in one piece, in several where the judge's window is too small for that."""
-        evidence = Evidence(contexts, self._counts, self.language, self.each)
+        evidence = Evidence(contexts, self._counts, self.language, self.evidence == "each")
         pieces = evidence.pieces(Limit(UNLIMITED, UNLIMITED))
         limit = self._room("", longest, question)
         while limit > LEAST and any(self._room(piece.text, longest, question) < 0 for piece in pieces):
@@ -145,7 +134,7 @@ class SupportMetric:
 
     @property
     def _judge(self) -> JudgeProtocol:
-        assert self.llm.judge is not None
+        assert isinstance(self.llm, Recorder) and self.llm.judge is not None
         return self.llm.judge
 
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from rag_evaluator.config import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.prompts import (
@@ -142,23 +144,21 @@ class RefusalCorrectness:
             known = reference is not None
         if known is None and not retrieved_contexts:
             raise UndefinedScoreError("neither answerable nor retrieved_contexts say whether there is an answer")
-        refused = self._is_refused(user_input, response)
+        refused = self._is_yes(
+            self.refused_prompt, RefusedInput(user_input=user_input, response=response), RefusedOutput
+        )
         if known is None:
-            known, has_refused = await asyncio.gather(
-                self._can_be_answered(user_input, retrieved_contexts or []), refused
-            )
+            question = AnswerableInput(user_input=user_input, contexts=list(retrieved_contexts or []))
+            answered = self._is_yes(self.answerable_prompt, question, AnswerableOutput)
+            known, has_refused = await asyncio.gather(answered, refused)
         else:
             has_refused = await refused
         is_right = known != has_refused
         outcome = f"{'rightly' if is_right else 'wrongly'} {'refused' if has_refused else 'answered'}"
         return MetricResult(value=float(is_right), reason=outcome)
 
-    async def _can_be_answered(self, user_input: str, contexts: Sequence[str]) -> bool:
-        prompt = self.answerable_prompt.to_string(AnswerableInput(user_input=user_input, contexts=list(contexts)))
-        answer: AnswerableOutput = await self.llm.agenerate(prompt, AnswerableOutput)
-        return answer.verdict == 1
-
-    async def _is_refused(self, user_input: str, response: str) -> bool:
-        prompt = self.refused_prompt.to_string(RefusedInput(user_input=user_input, response=response))
-        answer: RefusedOutput = await self.llm.agenerate(prompt, RefusedOutput)
+    async def _is_yes(
+        self, prompt: OwnPrompt, values: BaseModel, kind: type[AnswerableOutput] | type[RefusedOutput]
+    ) -> bool:
+        answer: AnswerableOutput | RefusedOutput = await self.llm.agenerate(prompt.to_string(values), kind)
         return answer.verdict == 1

@@ -29,27 +29,26 @@ class DefinedQuotes(QuotedSpansAlignment):
             )
         if not extract_quoted_spans(response, min_len=self.min_span_words):
             raise NotApplicableError(f"the response quotes no span of {self.min_span_words} words or more")
-        result: MetricResult = await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
-        return result
+        return await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
 
 
 class DefinedSummary(SummaryScore):
     """ragas' own, refused where there is nothing to ask about, and where not every question is answered."""
 
     async def _extract_keyphrases(self, text: str) -> list[str]:
-        keyphrases: list[str] = await super()._extract_keyphrases(text)
+        keyphrases = await super()._extract_keyphrases(text)
         if not keyphrases:
             raise UndefinedScoreError("the judge found no keyphrase in the reference contexts")
         return keyphrases
 
     async def _generate_questions(self, text: str, keyphrases: list[str]) -> list[str]:
-        questions: list[str] = await super()._generate_questions(text, keyphrases)
+        questions = await super()._generate_questions(text, keyphrases)
         if not questions:
             raise UndefinedScoreError("the judge asked no question about the reference contexts")
         return questions
 
     async def _generate_answers(self, summary: str, questions: list[str]) -> list[str]:
-        answers: list[str] = await super()._generate_answers(summary, questions)
+        answers = await super()._generate_answers(summary, questions)
         if len(answers) != len(questions):
             raise JudgementError(f"the judge gave {len(answers)} answers to {len(questions)} questions")
         return answers
@@ -61,19 +60,14 @@ class RowRubrics(InstanceSpecificRubrics):
     A dataset is summed up on one scale, so rows must not have scales of their own.
     """
 
-    async def ascore(  # type: ignore[override]  # as in ragas
-        self, rubrics: Mapping[str, str], user_input: str, response: str, reference: str | None = None
-    ) -> MetricResult:
+    async def ascore(self, rubrics: Mapping[str, str], **columns: Any) -> MetricResult:  # type: ignore[override]  # as in ragas
         numbers = rubric_numbers(rubrics)
         if len(numbers) < max(2, len(rubrics)) or not set(numbers) <= set(STARS):
             raise UndefinedScoreError(
                 f"the rubrics of this row are {', '.join(rubrics)}: expected at least two of score1_description to "
                 "score5_description"
             )
-        result: MetricResult = await super().ascore(
-            rubrics=dict(rubrics), user_input=user_input, response=response, reference=reference
-        )
-        return result
+        return await super().ascore(rubrics=dict(rubrics), **columns)
 
 
 BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
@@ -99,8 +93,7 @@ class BleuScore(collections.BleuScore):
             raise NotApplicableError(
                 f"BLEU compares runs of {bleu.max_ngram_order} words; neither the response nor the reference has one"
             )
-        result: MetricResult = await super().ascore(reference=reference, response=response)
-        return result
+        return await super().ascore(reference=reference, response=response)
 
 
 class RougeScore(collections.RougeScore):
@@ -121,8 +114,7 @@ class RougeScore(collections.RougeScore):
             texts = [
                 " ".join(numbers.setdefault(word, f"{len(numbers):04d}") for word in words(text)) for text in texts
             ]
-        result: MetricResult = await super().ascore(reference=texts[0], response=texts[1])
-        return result
+        return await super().ascore(reference=texts[0], response=texts[1])
 
 
 def words(text: str) -> list[str]:

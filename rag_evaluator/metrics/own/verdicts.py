@@ -21,10 +21,11 @@ class Verified(BaseMetric):
         threshold: the probability from which a statement is supported.
         options: of the metric in ragas.
 
-    The scorer makes a copy of a metric for each row, so that a row may keep what it needs in it.
+    The scorer makes a copy of a metric for each row, so that it may keep the columns of the row in it.
     """
 
     llm: Recorder
+    columns: Mapping[str, Any]
 
     def __init__(
         self,
@@ -36,6 +37,11 @@ class Verified(BaseMetric):
         super().__init__(**options)
         self.verifier = verifier
         self.threshold = threshold
+
+    async def ascore(self, **columns: Any) -> MetricResult:
+        """As ragas' own; any column may be asked for while it computes."""
+        self.columns = columns
+        return await super().ascore(**columns)
 
     async def _verdicts(
         self,
@@ -69,21 +75,9 @@ class Verified(BaseMetric):
 class Faithfulness(Verified, collections.Faithfulness):  # type: ignore[misc]  # `llm` of both is the recorder
     """ragas' own; the verifier reads the contexts one after the other, packed in pieces."""
 
-    contexts: Sequence[str]
-    user_input: str
-
-    async def ascore(  # type: ignore[override]  # as in ragas
-        self, user_input: str, response: str, retrieved_contexts: list[str]
-    ) -> MetricResult:
-        self.contexts = retrieved_contexts
-        self.user_input = user_input
-        result: MetricResult = await super().ascore(
-            user_input=user_input, response=response, retrieved_contexts=retrieved_contexts
-        )
-        return result
-
     async def _create_verdicts(self, statements: list[str], context: str) -> NLIStatementOutput:
-        return await self._as_ragas(statements, self.contexts, range(len(self.contexts)), self.user_input)
+        contexts = self.columns["retrieved_contexts"]
+        return await self._as_ragas(statements, contexts, range(len(contexts)), self.columns["user_input"])
 
 
 class FactualCorrectness(Verified, collections.FactualCorrectness):  # type: ignore[misc]  # as `Faithfulness`
@@ -98,19 +92,9 @@ class FactualCorrectness(Verified, collections.FactualCorrectness):  # type: ign
 class NoiseSensitivity(Verified, collections.NoiseSensitivity):  # type: ignore[misc]  # as `Faithfulness`
     """ragas' own; statements are held against the reference and against each context alone."""
 
-    contexts: Sequence[str]
-
-    async def ascore(  # type: ignore[override]  # as in ragas
-        self, user_input: str, response: str, reference: str, retrieved_contexts: list[str]
-    ) -> MetricResult:
-        self.contexts = retrieved_contexts
-        result: MetricResult = await super().ascore(
-            user_input=user_input, response=response, reference=reference, retrieved_contexts=retrieved_contexts
-        )
-        return result
-
     async def _evaluate_statement_faithfulness(self, statements: list[str], context: str) -> list[int]:
-        places = [self.contexts.index(context)] if context in self.contexts else []
+        contexts = self.columns["retrieved_contexts"]
+        places = [contexts.index(context)] if context in contexts else []
         return await self._verdicts(statements, [context], places)
 
 

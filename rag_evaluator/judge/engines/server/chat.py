@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.engines.server.long_prompts import tokens_read
+from rag_evaluator.judge.grammar.faults import Json
 from rag_evaluator.judge.grammar.schema import unique_keys
 
 SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
@@ -53,11 +53,11 @@ class ChatAnswer:
     text: str
     ended: bool
     thought: str
-    choice: Mapping[str, Any] = field(repr=False)
+    choice: Json = field(repr=False)
     read: int | None = None
 
     @classmethod
-    def of(cls, answer: Mapping[str, Any], asked: str) -> "ChatAnswer":
+    def of(cls, answer: Json, asked: str) -> "ChatAnswer":
         """Read a chat completion.
 
         Args:
@@ -87,7 +87,7 @@ class ChatAnswer:
             raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
 
 
-def _nothing(choice: Mapping[str, Any], message: Mapping[str, Any], text: str, thought: str) -> str | None:
+def _nothing(choice: Json, message: Json, text: str, thought: str) -> str | None:
     """Return why a choice is no answer, whatever text it has; None if it is one. Any: JSON."""
     finish = choice.get("finish_reason")
     if finish in NO_ENDS:

@@ -4,16 +4,16 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
+from rag_evaluator.judge.grammar.faults import Json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -112,12 +112,12 @@ class Client:
         self.address = address
         self.most = most
         self.retries = retries
-        self._answered: Mapping[str, Any] | None = None  # the last question that was
+        self._answered: Json | None = None  # the last question that was
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, asyncio.Semaphore]] = (
             WeakKeyDictionary()
         )
 
-    async def ask(self, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    async def ask(self, body: Json | None) -> Json:
         """Return the JSON of a chat completion, or the server's list of models where there is no body.
 
         Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing.
@@ -206,7 +206,7 @@ class Client:
         return JudgeLostError(f"judge.url: {self.address} gave no answer in {self.retries + 1} tries: {reason}")
 
 
-async def _sent(client: "AsyncOpenAI", body: Mapping[str, Any] | None) -> str:
+async def _sent(client: "AsyncOpenAI", body: Json | None) -> str:
     """Return the text of an answer: to a chat, or the list of models."""
     if body is None:
         return await client.get("/models", cast_to=str)

@@ -3,7 +3,7 @@
 import json
 import logging
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,8 @@ from rag_evaluator.judge.engines.server.long_prompts import (
     hide,
     window_of,
 )
-from rag_evaluator.judge.grammar.faults import Schema, faults, fits, plain, settle
-from rag_evaluator.judge.grammar.lark import about_tokens, share_out
+from rag_evaluator.judge.grammar.faults import Json, Schema, faults, fits, plain, settle
+from rag_evaluator.judge.grammar.lark import Count, about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.judge.protocol import (
     ENDLESS,
@@ -47,10 +47,10 @@ from rag_evaluator.judge.protocol import (
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto
-OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
-ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
-NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}
-SWITCHES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+OFF: Json = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
+ON: Json = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
+NO_EFFORT: Json = {"reasoning_effort": "none"}
+SWITCHES: Mapping[str, Sequence[Json]] = {
     "off": ({**OFF, **NO_EFFORT}, OFF, NO_EFFORT, {}),
     "on": (ON, {}),
 }
@@ -86,7 +86,7 @@ class ServerJudge(WithoutTokens):
         self.config = config
         self.model_id = f"served:{model}"  # never a folder
         self.thought = THOUGHT if config.thinking == "on" else 0
-        self.switch: Mapping[str, Any] = {}
+        self.switch: Json = {}
         self.tops = 0
         self.why = ""
         self.tokens: TokenCount | None = None
@@ -121,8 +121,7 @@ class ServerJudge(WithoutTokens):
 
     @classmethod
     def _tried(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
-        engine: ServerJudge = run(cls._load(config, offline))
-        return engine
+        return run(cls._load(config, offline))
 
     @classmethod
     async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerJudge":
@@ -262,7 +261,7 @@ class ServerJudge(WithoutTokens):
                 refusals.append(error)
         raise refusals[0]
 
-    async def _find_reading(self, count: Callable[[str], int] | None, tells: bool, window: int) -> None:
+    async def _find_reading(self, count: Count | None, tells: bool, window: int) -> None:
         """Find how it can be found out whether prompts are read whole.
 
         Args:
@@ -337,7 +336,7 @@ def _part(text: str, schema: Schema) -> str:
     return text if fits(schema, part) else ""
 
 
-def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
+def _counter(config: JudgeConfig, offline: bool) -> Count:
     """Return what counts the tokens of a text with the tokenizer of a folder. Raises `ModelError`."""
     source = find_model(config.model, offline)
     with hub(offline):
@@ -345,7 +344,7 @@ def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def _chosen(answer: Mapping[str, Any], served_model: str | None) -> str:
+def _chosen(answer: Json, served_model: str | None) -> str:
     """Return the name of the model that shall judge, of those that a server lists. Raises `ModelError`. Any: JSON.
 
     Args:

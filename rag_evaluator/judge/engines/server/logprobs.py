@@ -8,14 +8,14 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 from pydantic_core import from_json
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.faults import Schema, Value
+from rag_evaluator.judge.grammar.faults import Json, Schema, Value
 from rag_evaluator.judge.protocol import common_beginning
 
 DECIMALS = 6
@@ -39,7 +39,7 @@ class Tokens:
     Raises `NoLogprobsError`.
     """
 
-    def __init__(self, choice: Mapping[str, Any], answer: str) -> None:
+    def __init__(self, choice: Json, answer: str) -> None:
         logprobs = choice.get("logprobs")
         entries = logprobs.get("content") if isinstance(logprobs, dict) else None
         if not entries:
@@ -93,7 +93,7 @@ def _token(entry: Any) -> tuple[bytes, dict[bytes, float]]:
     return texts[-1], dict(zip(texts, logprobs, strict=True))
 
 
-def confidences(choice: Mapping[str, Any], answer: str, schema: Schema, value: Value) -> tuple[float, ...]:
+def confidences(choice: Json, answer: str, schema: Schema, value: Value) -> tuple[float, ...]:
     """The probability of each verdict or rating of an answer, in the schema's order; empty where the server gives none.
 
     Args:

@@ -8,12 +8,13 @@ halves; of a server that counts nothing, by a word at its beginning that the mod
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.judge.grammar.faults import Json
+from rag_evaluator.judge.grammar.lark import Count
 
 REMEDY = (
     "Give the server a larger context: num_ctx in the model's Modelfile or OLLAMA_CONTEXT_LENGTH for Ollama, "
@@ -37,14 +38,14 @@ class CutPromptError(JudgementError):
     """The server does not read a prompt whole; the message says what to do."""
 
 
-def tokens_read(answer: Mapping[str, Any]) -> int | None:
+def tokens_read(answer: Json) -> int | None:
     """Return the tokens of the prompt that the server counts in `usage`; None where it counts none. Any: JSON."""
     usage = answer.get("usage")
     count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return count if type(count) is int and count > 0 else None
 
 
-def window_of(models: Mapping[str, Any], name: str) -> int:
+def window_of(models: Json, name: str) -> int:
     """Return the tokens of prompt and answer that a list of models names for one; 0: it names none. Any: JSON.
 
     They are `meta.n_ctx` of llama.cpp, `max_model_len` of vLLM and SGLang; Ollama names none.
@@ -64,12 +65,12 @@ class TokenCount:
         around: tokens that the server's template puts around a prompt; a server that also adds the schema adds more.
     """
 
-    count: Callable[[str], int]
+    count: Count
     around: int
     about = "tokens are counted"
 
     @classmethod
-    async def of(cls, count: Callable[[str], int], read: Callable[[str], Awaitable[int | None]]) -> "TokenCount | None":
+    async def of(cls, count: Count, read: Callable[[str], Awaitable[int | None]]) -> "TokenCount | None":
         """Return None where the server counts nothing. Raises `ModelError` if its tokenizer is another one.
 
         Args:
@@ -194,7 +195,7 @@ class Trials:
 
 def pieces(text: str) -> int:
     """Return about how many tokens a text has, to compare texts of any language."""
-    return sum(1 for _ in PIECE.finditer(text))
+    return len(PIECE.findall(text))
 
 
 def hide(text: str, at_end: bool = False) -> str:

@@ -145,7 +145,7 @@ class Step:
         for feeds in self._parts(dtype):
             counts, rows, starts = zip(*feeds, strict=True)
             begin = end
-            end = end + sum(counts)
+            end += sum(counts)
             span = range(min(rows), max(rows) + 1)
             copied = len(span) > MOST_EMPTY * len(rows) or list(rows) != sorted(rows)
             numbers = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from rag_evaluator.config import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
-from rag_evaluator.judge.protocol import Reply
+from rag_evaluator.judge.protocol import Ids, Reply
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -52,7 +52,7 @@ CPU_WORK = 1e12
 GPU_WORK = 1e15
 BatchSizeSetting = int | Literal["auto"]
 Outcome = Reply | JudgementError
-Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
+Logits = Callable[[Sequence[Ids], int], torch.Tensor]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -75,25 +75,23 @@ def _free(device: torch.device) -> int:
     return int(psutil.virtual_memory().available)
 
 
+@dataclass
 class BatchSize:
     """How many sequences are decoded together: at most what the user allows, the memory holds, and errors have left.
 
-    Args:
+    Attributes:
         most: the user's limit.
         room: bytes for the sequences' keys and values.
         slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
         row_bytes: what a sequence takes beside its tokens: recurrent states.
-
-    Attributes:
         prefill: tokens of prompts that are packed into one pass at most; 0 where none are.
     """
 
-    def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
-        self.most = most
-        self.room = room
-        self.slot_bytes = slot_bytes
-        self.row_bytes = row_bytes
-        self.prefill = 0
+    most: int
+    room: int
+    slot_bytes: int
+    row_bytes: int = 0
+    prefill: int = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel", asked: BatchSizeSetting, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
@@ -250,7 +248,7 @@ def why_alone(model: "PreTrainedModel", logits: Logits, window: int) -> str | No
     if any(name.startswith("index_topk") for name in config.to_dict()):  # a short trial would not show it
         return "its sparse attention selects among the padding, too"
 
-    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> str | None:
+    def trial(short: Ids, long: Ids) -> str | None:
         rows = [short], [short, long]
         (alone, beside), exact = in_float32(model, lambda: [logits(row, STEPS)[0].float() for row in rows])
         difference = (alone - beside).abs().max()
@@ -265,7 +263,7 @@ def try_rows(
     model: "PreTrainedModel",
     window: int,
     steps: int,
-    trial: Callable[[tuple[int, ...], tuple[int, ...]], Answer],
+    trial: Callable[[Ids, Ids], Answer],
 ) -> Answer:
     """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
 

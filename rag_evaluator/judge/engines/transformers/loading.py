@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 FILL = 0.8  # of a GPU's free memory for the weights
-SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 KEY = "quantization_config"
-LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
+LOADED = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 ANYWHERE = ("auto", "balanced", "balanced_low_0", "sequential", "cpu", "disk", "None")  # places without a GPU, too
 UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
 CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
@@ -38,7 +37,7 @@ def weight_bytes(source: Path, dtype: str) -> int:
     total = 0
     for tensor in saved_tensors(source):
         size = tensor["data_offsets"][1] - tensor["data_offsets"][0]
-        saved = SAVED.get(tensor["dtype"])  # quantised weights stay as they are
+        saved = LOADED.get(DTYPES.get(tensor["dtype"], ""))  # quantised weights stay as they are
         total += size * loaded // saved if loaded and saved else size
     return total
 
@@ -52,8 +51,8 @@ def device_map(config: JudgeConfig, folder: Path) -> Any:
     import torch
 
     counted = torch.cuda if torch.cuda.is_available() else torch.accelerator
-    places = config.device_map
     devices = counted.device_count()
+    places = config.device_map
     for place in places.values() if isinstance(places, dict) else [places]:
         kind, _, number = (f"cuda:{place}" if isinstance(place, int) else str(place)).partition(":")
         is_here = (number or "0").isdecimal() and int(number or 0) < devices
@@ -64,11 +63,18 @@ def device_map(config: JudgeConfig, folder: Path) -> Any:
             )
     if not torch.accelerator.is_available():
         return None
-    if config.device_map != "auto" or not torch.cuda.is_available() or torch.cuda.device_count() < 2:
-        return config.device_map
-    free = [torch.cuda.mem_get_info(device)[0] for device in range(torch.cuda.device_count())]
+    free = _free_of_gpus()
+    if places != "auto" or len(free) < 2:
+        return places
     needed = weight_bytes(folder, config.dtype)
     return {"": free.index(max(free))} if 0 < needed <= FILL * max(free) else "auto"
+
+
+def _free_of_gpus() -> list[int]:
+    """Return the free bytes of each GPU."""
+    import torch
+
+    return [int(torch.cuda.mem_get_info(device)[0]) for device in range(torch.cuda.device_count())]
 
 
 @dataclass(frozen=True)
@@ -90,14 +96,10 @@ class Memory:
 
 def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     """Raises `ModelError` if the model is not there."""
-    import torch
-
     source = Path(find_source(config, offline))
     weights = weight_bytes(source, config.dtype)
-    devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
-    gpus = sum(int(torch.cuda.mem_get_info(device)[0]) for device in devices)
     file = source.stat().st_size if source.is_file() else 0
-    return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
+    return Memory(weights, sum(_free_of_gpus()), int(psutil.virtual_memory().available), file)
 
 
 def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":

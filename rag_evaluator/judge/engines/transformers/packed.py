@@ -124,7 +124,7 @@ class PackedModel:
             self._pass(cache, [tokens[i][:chunk] for i in long], [rows[i] for i in long], [starts[i] for i in long])
             for index in long:
                 tokens[index] = tokens[index][chunk:]
-                starts[index] = starts[index] + chunk
+                starts[index] += chunk
         return self._pass(cache, tokens, rows, starts, kept)
 
     def prefix(self, tokens: Sequence[int]) -> list[Layer]:
@@ -326,7 +326,7 @@ class PackedDecoder:
         """Replies in the order of the requests; an error in place of a reply that could not be made."""
         return self.batch_size.run_or_halve(self._decode, requests)
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+    def next_logits(self, sequences: Sequence[Ids]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
         return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
 
@@ -337,7 +337,7 @@ class PackedDecoder:
             outcomes |= batch.step({} if outcomes else dict(enumerate(requests)))
         return [outcomes[number] for number in range(len(requests))]
 
-    def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _logits(self, sequences: Sequence[Ids]) -> list[torch.Tensor]:
         prefix = self.prefixes.kept_by(sequences)
         tails = [sequence[len(prefix) :] for sequence in sequences]
         width = min(self.batch_size.that_fit(2 * max(map(len, tails))), len(tails))  # beside a batch that goes on
@@ -346,7 +346,7 @@ class PackedDecoder:
             logits += self._tail_logits(prefix, tails[start : start + width])
         return logits
 
-    def _tail_logits(self, prefix: tuple[int, ...], tails: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
+    def _tail_logits(self, prefix: Ids, tails: Sequence[Ids]) -> list[torch.Tensor]:
         """Logits after tails that fit into memory together; what they or earlier ones have in common is computed once.
 
         Tails that begin as another one does wait for that one, and take its keys and values.
@@ -474,7 +474,7 @@ class PackedBatch:
         logits = self.decoder.packed.run(self.cache, feeds, rows, filled, kept)
         for entry, place in zip(active, accumulate(kept, initial=0), strict=False):
             entry.place = place
-            entry.filled = entry.filled + len(entry.feed)
+            entry.filled += len(entry.feed)
         while active:
             rows_of = logits if len(active) == len(logits) else logits[[entry.place for entry in active]]
             tokens = self.decoder.chooser.choose([entry.sequence for entry in active], rows_of)
@@ -504,7 +504,7 @@ class PackedBatch:
         entry.filled += right
         entry.feed = entry.feed[right:]
         entry.guess = entry.guess[right:]
-        entry.place = entry.place + right
+        entry.place += right
         return goes_on
 
 

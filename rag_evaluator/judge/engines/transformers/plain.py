@@ -27,7 +27,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     try_rows,
     why_alone,
 )
-from rag_evaluator.judge.protocol import Request
+from rag_evaluator.judge.protocol import Ids, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -139,7 +139,7 @@ def find_cache_use(decoder: "PlainDecoder", alone: bool) -> CacheUse:
         alone: whether batches of one row are tried only.
     """
 
-    def trial(short: tuple[int, ...], long: tuple[int, ...]) -> CacheUse:
+    def trial(short: Ids, long: Ids) -> CacheUse:
         rows = [long] if alone else [short, long]
         expected = decoder.logits(rows, STEPS)
         ways = (_cache_use(decoder, rows, together, expected) for together in FEEDS)
@@ -150,7 +150,7 @@ def find_cache_use(decoder: "PlainDecoder", alone: bool) -> CacheUse:
 
 @torch.inference_mode()
 def _cache_use(
-    decoder: "PlainDecoder", prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
+    decoder: "PlainDecoder", prompts: Sequence[Ids], together: int, expected: torch.Tensor
 ) -> CacheUse | None:
     """How the model goes on if so many tokens may be fed; None if its logits are not the expected ones.
 
@@ -245,13 +245,13 @@ class PlainDecoder:
         """Answer all: a cache of the model's own takes no newcomers."""
         return dict(zip(requests, self.decode(list(requests.values())), strict=True))
 
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+    def next_logits(self, sequences: Sequence[Ids]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each token sequence."""
         self.computed += sum(map(len, sequences))
         lengths = [(len(sequence), 1) for sequence in sequences]
         return torch.stack(self._in_parts(lambda part: list(self.logits(part)[:, 0]), sequences, lengths))
 
-    def logits(self, rows: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
+    def logits(self, rows: Sequence[Ids], steps: int = 1) -> torch.Tensor:
         """`(rows, steps, vocab)` logits of one batch by `generate`, after each row and the tokens `following` it."""
         width = max(map(len, rows))
         tokens = following(steps)
@@ -265,7 +265,7 @@ class PlainDecoder:
         ACTIVITY.tokens += len(rows) * width
         return torch.stack(output.logits, dim=1)
 
-    def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def padded(self, rows: Sequence[Ids]) -> tuple[torch.Tensor, torch.Tensor]:
         """`(rows, longest)` token ids, padded on the left, and attention mask."""
         width = max(map(len, rows))
         input_ids = torch.full((len(rows), width), self.padding, dtype=torch.long)
@@ -364,7 +364,7 @@ class PlainDecoder:
             ],
         )
 
-    def _run(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Any:
+    def _run(self, rows: Sequence[Ids], **settings: Any) -> Any:
         input_ids, attention_mask = self.padded(rows)
         model: Any = self.model  # torch types attributes of modules as tensors
         theirs = model.generation_config  # its own defaults (penalties, forced tokens, sampling) are kept out

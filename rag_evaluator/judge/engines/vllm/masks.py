@@ -78,8 +78,7 @@ class Masks:
 
     def allocate_token_bitmask(self, rows: int) -> torch.Tensor:
         """int32 `(rows, words)`."""
-        bits: torch.Tensor = llguidance.torch.allocate_token_bitmask(rows, self.vocabulary.engine.vocab_size)
-        return bits
+        return llguidance.torch.allocate_token_bitmask(rows, self.vocabulary.engine.vocab_size)
 
     def destroy(self) -> None:
         """Forget the answers that vLLM has not asked for."""

@@ -9,6 +9,9 @@ from pathlib import Path
 from rag_evaluator.errors import SHELL
 
 PACKAGE = Path(__file__).resolve().parent
+__version__ = "0.1.0"
+NAME = "rag-evaluator"
+SCRIPT = "main.py"  # of a clone: `python main.py config.yaml`
 
 
 def packaged(name: str, package: Path = PACKAGE) -> Path:
@@ -18,11 +21,6 @@ def packaged(name: str, package: Path = PACKAGE) -> Path:
     """
     data = package / "data"
     return (data if data.is_dir() else package.parent) / name
-
-
-__version__ = "0.1.0"
-NAME = "rag-evaluator"
-SCRIPT = "main.py"  # of a clone: `python main.py config.yaml`
 
 
 def command(*words: object) -> str:

@@ -76,7 +76,8 @@ class _CommandParser(_Parser):
         self.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=says)
 
 
-def parser_of_commands() -> argparse.ArgumentParser:
+def parser_of_commands(typed: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the typed command, so that no other is imported; None: of all commands."""
     parser: argparse.ArgumentParser = _Parser(
         prog=program(),
         usage=f"{program()} [CONFIG | COMMAND] ...",
@@ -93,9 +94,11 @@ def parser_of_commands() -> argparse.ArgumentParser:
         help=argparse.SUPPRESS,
         parser_class=_CommandParser,
     )
-    for command in all_commands().values():
-        load(command.arguments)(commands)
-    parser.description = f"{WHAT}\n\n{_groups(commands)}"
+    for name, command in all_commands().items():
+        if typed in (None, name):
+            load(command.arguments)(commands)
+    if typed is None:
+        parser.description = f"{WHAT}\n\n{_groups(commands)}"
     return parser
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
@@ -38,6 +38,9 @@ from rag_evaluator.run import (
 )
 from rag_evaluator.tasks import REPORT, is_scored, open_run, run_digest_of, seal
 from rag_evaluator.verifiers import model_folder
+
+if TYPE_CHECKING:
+    from rag_evaluator.comparison import GateVerdicts
 
 COMPARISON = "comparison.html"  # in the results folder of the run that is compared
 
@@ -130,16 +133,20 @@ def _conclusion(run: Run, words: Sequence[object]) -> Conclusion:
         return Conclusion([f"No conclusion: {error}"])
 
 
+def _requirements(folder: Path) -> "GateVerdicts":
+    from rag_evaluator.comparison import gate
+
+    return gate(folder)
+
+
 def _print_run(
     run: Run, config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
 ) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
-    from rag_evaluator.comparison import gate
-
     replaced = ("judge.model=", "name=") if config.judge.model_name == DEMO else ()  # by a model of the user's
     folder = config.results_dir
     conclusion = _conclusion(run, typed_words(options, *ROWS, *replaced))
-    verdicts = gate(folder) if config.require else ()
+    verdicts = _requirements(folder) if config.require else ()
     ends = {key: lines for end in hooks("end") for key, lines in end(config, folder).items()}
     if options.json:
         about = {"name": config.name, "results": str(folder), "part": run.manifest.get(PART)}

@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     reset = SHELL.set(True)
     try:
-        options = parser_of_commands().parse_args(arguments[:cut])
+        typed = arguments[0] if arguments and arguments[0] in commands else None
+        options = parser_of_commands(typed).parse_args(arguments[:cut])
         options.sbatch = arguments[cut + 1 :]
         prepare_command(options.verbose)
         with watching(commands[options.command]):

@@ -54,6 +54,8 @@ from rag_evaluator.statistics import (
 LEVEL = 0.95
 MOST = 0.5  # share of keys with other questions from which on the rows are not the same
 logger = logging.getLogger(__name__)
+MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and others write JUnit files, too
+NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _differences(
@@ -285,10 +287,6 @@ def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str])
         _named(Rule(name.removeprefix(MEAN), "not worse", number, name.startswith(MEAN)))
         for name, number in by_metric.items()
     ]
-
-
-MARK = b'<testsuites name="rag_evaluator"'  # how the file begins: pytest and others write JUnit files, too
-NOT_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(verdicts: Sequence[Verdict], suite: str, path: Path, strict: bool = False) -> None:

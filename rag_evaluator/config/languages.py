@@ -10,6 +10,10 @@ from typing import Any
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.resources import PACKAGE
 
+SCRIPTS = frozenset("arab beng cyrl deva grek hang hani hans hant hebr jpan kore latn thai".split())  # ISO 15924
+UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # no spaces between words
+INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]\.\s*$")  # 'J. Smith', '70 d. C.': no sentence ends there
+
 
 @dataclass(frozen=True)
 class Language:
@@ -46,8 +50,6 @@ LANGUAGES = {
     for language in map(_read, (PACKAGE / "config" / "languages.jsonl").read_text(encoding="utf-8").splitlines())
 }
 """The rows of `languages.jsonl`."""
-SCRIPTS = frozenset("arab beng cyrl deva grek hang hani hans hant hebr jpan kore latn thai".split())  # ISO 15924
-UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # no spaces between words
 
 
 def _folded(name: str) -> str:
@@ -100,9 +102,6 @@ def _by_tag(key: str) -> Language | None:
     code, *subtags = key.replace("_", "-").split("-")
     is_tag = bool(subtags) and all(re.fullmatch(r"[a-z]{2}|[0-9]{3}", part) or part in SCRIPTS for part in subtags)
     return _CODES.get(code) if is_tag else None
-
-
-INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]\.\s*$")  # 'J. Smith', '70 d. C.': no sentence ends there
 
 
 def sentences(text: str, language: Language) -> list[str]:

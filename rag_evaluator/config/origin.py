@@ -13,6 +13,8 @@ from pydantic_core import ErrorDetails
 from rag_evaluator.errors import ConfigError
 
 Key = tuple[str | int, ...]
+# YAML reads no, 2024 and 1e3 as other things than text
+QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,6 @@ def _line(root: yaml.Node | None, key: Key) -> int | None:
         at, root = pairs[-1]
         line = at.start_mark.line + 1
     return line
-
-
-# YAML reads no, 2024 and 1e3 as other things than text
-QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 
 
 def explain(

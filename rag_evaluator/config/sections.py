@@ -21,6 +21,23 @@ from rag_evaluator.errors import ConfigError
 
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]
+USUAL_BATCH = 16
+"""What `batch_size: auto` is where no memory is measured; on a CPU more brings little."""
+_ON_OR_OFF = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(value, bool) else value)
+"""YAML reads `on` and `off` as true and false."""
+Reasons = Literal["full", "short", "none"]
+THOUGHTS = ("thinking_tokens", "thinking_markers")  # a server thinks by itself, as long as its own settings say
+OWN_KEYS: Mapping[str, frozenset[str]] = {
+    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter", *THOUGHTS}),
+    "server": frozenset({"url", "api_key_env", "served_model"}),
+    "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
+}
+"""Engine -> the keys that not every engine reads; engines that are not listed read all."""
+AUTO = "auto"
+FAST = "vllm"
+USUAL = "transformers"
+"""As an engine: the fast one where it can run, else the usual one."""
+MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
 
 
 def _no_truth_value(number: Any) -> Any:  # Any: whatever the user wrote
@@ -69,10 +86,6 @@ def section_of(annotation: Any) -> type[Section] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Section) else None
 
 
-USUAL_BATCH = 16
-"""What `batch_size: auto` is where no memory is measured; on a CPU more brings little."""
-
-
 class VllmConfig(Section):
     """What `engine: vllm` gives vLLM beside the model.
 
@@ -89,11 +102,6 @@ class VllmConfig(Section):
             if name.replace("_", "-") in names:
                 return value if equals else next(iter(self.args[place + 1 :]), None)
         return None
-
-
-_ON_OR_OFF = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(value, bool) else value)
-"""YAML reads `on` and `off` as true and false."""
-Reasons = Literal["full", "short", "none"]
 
 
 def model_of(judge: Mapping[str, Any]) -> str:
@@ -297,20 +305,6 @@ class PromptsConfig(Section):
     """
 
     adapt: bool = False
-
-
-THOUGHTS = ("thinking_tokens", "thinking_markers")  # a server thinks by itself, as long as its own settings say
-OWN_KEYS: Mapping[str, frozenset[str]] = {
-    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter", *THOUGHTS}),
-    "server": frozenset({"url", "api_key_env", "served_model"}),
-    "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
-}
-"""Engine -> the keys that not every engine reads; engines that are not listed read all."""
-AUTO = "auto"
-FAST = "vllm"
-USUAL = "transformers"
-"""As an engine: the fast one where it can run, else the usual one."""
-MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
 
 
 def check_engine_keys(config: JudgeConfig, place: Callable[..., str]) -> None:

@@ -22,6 +22,15 @@ from rag_evaluator.statistics import Scale
 MOST_LABELS = 101  # 0..100: each is a line of the prompt
 FORMS = "{0: rude, 1: neutral, 2: polite}, [fail, pass] or 0..10"
 RANGE = re.compile(r"\s*(-?\d{1,6})\s*\.\.\s*(-?\d{1,6})\s*")
+SECTION = "custom_metrics"
+OPTIONAL = ":optional"  # after the name of a column, as ragas has it
+LONGEST = 60  # letters of a name: it is part of the names of files
+OTHER_OWNERS = ("sort", "generate", "retrieval", "custom", *prompt_owners())
+"""Tasks and families of metrics that have prompts."""
+RESERVED = frozenset({*OTHER_OWNERS, "id", DROPPED})
+"""Names that packs and results use for other things; rows of runs are matched by their `id`."""
+ANSWER = ("reason", "label")  # of an example
+AnySection = TypeVar("AnySection", bound=Section)
 
 
 def read_scale(written: Any) -> dict[int, str]:
@@ -116,17 +125,6 @@ class RagasObjectMetric(OwnMetric):
     """
 
     metric: Any  # likewise
-
-
-SECTION = "custom_metrics"
-OPTIONAL = ":optional"  # after the name of a column, as ragas has it
-LONGEST = 60  # letters of a name: it is part of the names of files
-OTHER_OWNERS = ("sort", "generate", "retrieval", "custom", *prompt_owners())
-"""Tasks and families of metrics that have prompts."""
-RESERVED = frozenset({*OTHER_OWNERS, "id", DROPPED})
-"""Names that packs and results use for other things; rows of runs are matched by their `id`."""
-ANSWER = ("reason", "label")  # of an example
-AnySection = TypeVar("AnySection", bound=Section)
 
 
 def own_metrics(config: Config) -> dict[str, Metric]:

@@ -9,6 +9,10 @@ from rag_evaluator.config import Section
 from rag_evaluator.judge import rubric_numbers
 from rag_evaluator.statistics import Scale
 
+RubricKey = Annotated[str, Field(pattern=r"^score[0-9]_description$")]
+Meaning = Annotated[str, Field(pattern=r"\S"), AfterValidator(lambda text: " ".join(text.split()))]  # on one line
+Mode = Literal["share", "mean", "min"]
+
 
 class VerdictOptions(Section):
     """Of metrics in which the judge writes statements, and says whether texts support them.
@@ -84,10 +88,6 @@ class RougeOptions(Section):
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
-RubricKey = Annotated[str, Field(pattern=r"^score[0-9]_description$")]
-Meaning = Annotated[str, Field(pattern=r"\S"), AfterValidator(lambda text: " ".join(text.split()))]  # on one line
-
-
 class RubricsScoreOptions(Section):
     """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
 
@@ -113,9 +113,6 @@ class QuotesOptions(Section):
 
     casefold: bool = True
     min_span_words: int = Field(default=3, ge=1, le=100)
-
-
-Mode = Literal["share", "mean", "min"]
 
 
 class SupportOptions(Section):

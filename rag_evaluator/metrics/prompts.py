@@ -36,6 +36,10 @@ from rag_evaluator.prompts import (
 from rag_evaluator.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 from rag_evaluator.resources import packaged
 
+RECALL = ("context_recall", "prompt")
+LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
+"""Rubrics in an instruction: their keys are the same in all languages."""
+
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     """The prompts of every metric of `METRICS` that has some, and those of the tasks."""
@@ -111,9 +115,6 @@ def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:
     return list(missing), kept
 
 
-RECALL = ("context_recall", "prompt")
-
-
 class RecallInput(ContextRecallInput):
     """ragas' own, with what is judged one by one."""
 
@@ -138,10 +139,6 @@ class RecallPrompt(TracedPrompt):
         answer = data.model_dump()["answer"]
         text.data = RecallInput(**data.model_dump(), sentences=sentences_of(answer, self.spoken) or [answer])
         return text
-
-
-LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
-"""Rubrics in an instruction: their keys are the same in all languages."""
 
 
 class RubricsPrompt(TracedPrompt):

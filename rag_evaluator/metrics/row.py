@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 
 Component = Literal["retrieval", "generation"]
+AGREE = "both orders of the answers agree"
+DISAGREE = "the orders of the answers disagree"
+IDS = ("retrieved_context_ids", "reference_context_ids")
+KNOWN = "total_relevant: known"
+UNKNOWN = "total_relevant: unknown"
 
 
 @dataclass(frozen=True)
@@ -152,10 +157,3 @@ def _module(name: str) -> ModuleType:
     from rag_evaluator.ragas_library import collections
 
     return collections
-
-
-AGREE = "both orders of the answers agree"
-DISAGREE = "the orders of the answers disagree"
-IDS = ("retrieved_context_ids", "reference_context_ids")
-KNOWN = "total_relevant: known"
-UNKNOWN = "total_relevant: unknown"

@@ -34,18 +34,6 @@ from rag_evaluator.results import (
 )
 
 VERSION = 2  # part of the signature of each metric whose texts are checked
-
-
-class Sizes(NamedTuple):
-    """Letters of the n-grams by which a text is compared with the examples, and with the row; of the shortest text."""
-
-    copied: int
-    own: int
-    shortest: int
-
-
-SPACED = Sizes(6, 4, SHORTEST)
-DENSE = Sizes(3, 2, SHORTEST_DENSE)
 _DENSE = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"  # kana, Han, Hangul
 IN_DENSE = re.compile(f"[{_DENSE}]")
 PART_OF_WORD = re.compile(rf"\d+|[{_DENSE}]+|[^\s\d{_DENSE}]+")
@@ -80,6 +68,21 @@ SHORTEST_END = 12
 SENTENCE_END = re.compile(r"[.!?…。！？｡؟۔।॥][\W_]*$")
 SPACES = re.compile(r"[^\S\n]+")  # a line is not left: it may be an item of a list
 GOES_ON = re.compile(r"[^\W_]|[ ,;:'’\-–—]+[^\W_]")  # a sentence
+EDGES = re.compile("^[\"'“„«‘]*(?:(?:\\(?\\d+[.)]|[-*•]) )?[\"'“„«‘]*|[\"'”“»’.。]*$")
+"""What a list or a quotation adds to a text."""
+REMEMBERED = 256  # texts: more than a row has; those of many rows with long contexts would fill the memory
+
+
+class Sizes(NamedTuple):
+    """Letters of the n-grams by which a text is compared with the examples, and with the row; of the shortest text."""
+
+    copied: int
+    own: int
+    shortest: int
+
+
+SPACED = Sizes(6, 4, SHORTEST)
+DENSE = Sizes(3, 2, SHORTEST_DENSE)
 
 
 def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> tuple[dict[str, list[str]], str | None]:
@@ -280,10 +283,6 @@ def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[Iterable[t
             yield [(item.statement, getattr(item, verdict)) for item in items]
 
 
-EDGES = re.compile("^[\"'“„«‘]*(?:(?:\\(?\\d+[.)]|[-*•]) )?[\"'“„«‘]*|[\"'”“»’.。]*$")
-"""What a list or a quotation adds to a text."""
-
-
 def as_asked(prompt: str, answer: BaseModel) -> tuple[BaseModel, list[str]]:
     """The answer with the statements that were asked, in their order; and the texts that prevent it.
 
@@ -345,9 +344,6 @@ def texts_in(value: Any) -> Iterator[str]:
         yield from (text for part in value.values() for text in texts_in(part))
     elif isinstance(value, list | tuple):
         yield from (text for part in value for text in texts_in(part))
-
-
-REMEMBERED = 256  # texts: more than a row has; those of many rows with long contexts would fill the memory
 
 
 @lru_cache(maxsize=REMEMBERED)

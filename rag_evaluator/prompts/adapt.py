@@ -30,6 +30,8 @@ from rag_evaluator.ragas_library import BasePrompt
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
 REPLY_SHOWN = 300  # characters of a reply that was refused
+Refused = Mapping[tuple[str, Translation], Sequence[str]]
+"""English segment and its translation, where that is refused -> the places of its texts."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +123,6 @@ def _adapt(packs: PackSet, judge: LazyJudge, progress: Progress, shared: Sequenc
     if missing:
         run(make())
     return AdaptedPacks(list(missing.values()), list(existing.values()), marked)
-
-
-Refused = Mapping[tuple[str, Translation], Sequence[str]]
-"""English segment and its translation, where that is refused -> the places of its texts."""
 
 
 async def _translated(prompt: "BasePrompt[Any, Any]", translator: Translator) -> tuple[Pack, Refused]:

@@ -26,6 +26,8 @@ NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b| [mbt]r?illion
 ANY_NUMBER = re.compile(r"\d+")
 QUOTED_NAME = re.compile(r"""(?<!\w)['"]([A-Z]\w*(?:\s[A-Z]\w*)*)['"](?!\w)""")
 THOUSANDS = (1000, 10_000, 100_000, 1_000_000)  # steps for which languages have words: 5万, 50 tausend
+LONG_TEXT = 60  # characters
+SHORTENED = 2.0  # times shorter or longer than translations into the language are
 
 
 def place_name(place: Place) -> str:
@@ -135,10 +137,6 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place else self.message
-
-
-LONG_TEXT = 60  # characters
-SHORTENED = 2.0  # times shorter or longer than translations into the language are
 
 
 def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> dict[Path, list[Fault]]:

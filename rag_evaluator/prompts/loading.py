@@ -34,6 +34,11 @@ from rag_evaluator.ragas_library import BasePrompt
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results import Frame, put_together
 
+LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
+MARK = "input: "  # comes before the input in every prompt of ragas
+LETTER = "é"  # shows whether the text keeps letters that are not ASCII
+logger = logging.getLogger(__name__)
+
 
 def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
     """Instruction and examples of a ragas prompt, read from its text where ragas keeps them in a function."""
@@ -70,13 +75,6 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
         }
         for inputs, outputs in pairs
     ]
-
-
-LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
-MARK = "input: "  # comes before the input in every prompt of ragas
-LETTER = "é"  # shows whether the text keeps letters that are not ASCII
-
-logger = logging.getLogger(__name__)
 
 
 def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:

@@ -47,6 +47,11 @@ LEGACY_NAMES: Mapping[Key, Sequence[str]] = {
     ("context_entity_recall", "prompt"): ["context_entity_recall_extract_entities_prompt"],
 }
 """Today's prompt -> what the file of ragas 0.2 and 0.3 is called, without language and ending; newest first."""
+PACKAGED = pack_folders("prompts")
+OPTIONS = "options"
+"""The field of an input whose two texts are the same in every question; the answer is the number of one of them."""
+SHELL: Key = ("custom", "prompt")
+"""The prompt around all questions: one pack a language serves every metric."""
 
 
 @cache
@@ -79,9 +84,6 @@ class Pack:
     def digest(self) -> str:
         """Digest of what the model is shown."""
         return short_digest(json.dumps([self.instruction, list(self.examples)], ensure_ascii=False, sort_keys=True))
-
-
-PACKAGED = pack_folders("prompts")
 
 
 def pack_path(folder: Path, key: Key, language: str) -> Path:
@@ -211,10 +213,6 @@ def _renamed(values: Mapping[str, Any], model: type[BaseModel]) -> Mapping[str, 
     return values
 
 
-OPTIONS = "options"
-"""The field of an input whose two texts are the same in every question; the answer is the number of one of them."""
-
-
 def option_texts(pack: Pack) -> tuple[str, str]:
     """The two options of a pack: the true one of its first example, then the other.
 
@@ -233,10 +231,6 @@ def option_texts(pack: Pack) -> tuple[str, str]:
                 f"{texts!r:.160}, got {example['input'][OPTIONS]!r:.160}."
             )
     return (texts[0], texts[1]) if choice == "1" else (texts[1], texts[0])
-
-
-SHELL: Key = ("custom", "prompt")
-"""The prompt around all questions: one pack a language serves every metric."""
 
 
 @dataclass(frozen=True)

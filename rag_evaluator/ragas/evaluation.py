@@ -41,6 +41,7 @@ from rag_evaluator.tasks import Settings, judge_source, settings_of, warned_once
 WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
 UNUSED = ("timeout", "max_retries", "max_wait", "exception_types", "log_tenacity")  # of a `RunConfig`
 logger = logging.getLogger(__name__)
+__getattr__ = partial(no_counterpart, "ragas")
 
 
 def evaluate(
@@ -291,6 +292,3 @@ def _raise_first(results: Results) -> None:
         for name, scores in results.scores.items():
             if scores[place].missing:
                 raise JudgementError(f"row {place}, {name}: {scores[place].reason}")
-
-
-__getattr__ = partial(no_counterpart, "ragas")

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
+ELSEWHERE = ("run_config", "client", "interface", "base_url", "cache")  # of ragas' factory: nothing for a local model
+__getattr__ = partial(no_counterpart, "ragas")
 
 
 class Asked:
@@ -80,9 +82,6 @@ def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "") -> str:
     return model or model_name
 
 
-ELSEWHERE = ("run_config", "client", "interface", "base_url", "cache")  # of ragas' factory: nothing for a local model
-
-
 def embedding_factory(provider: str = "openai", model: str | None = None, **settings: Any) -> str | None:
     """The folder or hub id of an embedding model: of the provider `huggingface`, or any folder.
 
@@ -127,6 +126,3 @@ def llm_factory(
         model,
     )
     return LangchainLLMWrapper(None)
-
-
-__getattr__ = partial(no_counterpart, "ragas")

@@ -55,6 +55,10 @@ CONFIG: Spec = {
     "rule": {"color": FIRST, "strokeWidth": 1.5},
 }
 """What all charts look like; colours are those of `base.css`, which a style sheet cannot give to an image."""
+NO_CHARTS = (
+    "The charts of this page need the package vl-convert-python: pip install vl-convert-python. "
+    "The tables have the same figures."
+)
 
 
 def chart_labels(names: Sequence[str]) -> list[str]:
@@ -177,12 +181,6 @@ def _valid(field: str) -> Spec:
 
 def _ticks(title: str, count: int = 5) -> Spec:
     return {"title": title, "tickCount": count, "format": ".3~f"}
-
-
-NO_CHARTS = (
-    "The charts of this page need the package vl-convert-python: pip install vl-convert-python. "
-    "The tables have the same figures."
-)
 
 
 def why_no_charts() -> str:

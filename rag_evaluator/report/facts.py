@@ -20,6 +20,7 @@ from rag_evaluator.statistics import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
+REASONS = 50  # that are shown of a metric; all are in `summary.json`
 
 
 def means_html(run: Run) -> str:
@@ -124,9 +125,6 @@ def with_interval(row: Json, key: str = "mean") -> str:
     mean = row.get(key)
     low = row.get("ci_low")
     return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(row['ci_high'])}]"
-
-
-REASONS = 50  # that are shown of a metric; all are in `summary.json`
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,9 @@ from rag_evaluator.resources import NAME, program
 from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
 from rag_evaluator.statistics import TIE, Scale
 
+GROUPS = 40  # in a chart
+LINES = 3  # of scores, or of how many more there are: all are in the row itself
+
 
 @dataclass(frozen=True)
 class ScoreBin:
@@ -76,9 +79,6 @@ def _beside(value: float, side: int) -> float:
     """With six decimals, and not above the value where `side` is -1, not below it where it is 1."""
     near = round(float(value), 6)
     return near if side * (near - value) >= 0 else near + side * TIE
-
-
-GROUPS = 40  # in a chart
 
 
 def figures_html(run: Run) -> str:
@@ -135,9 +135,6 @@ def spreads_of(tally: Tally) -> Iterator[tuple[str, list[tuple[str, int, str]], 
             low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
             shown.append((scores, score_bin.count, rows_link(metric=metric, min=low, max=high)))
         yield metric, shown, drawn
-
-
-LINES = 3  # of scores, or of how many more there are: all are in the row itself
 
 
 def answer_html(run: Run) -> str:

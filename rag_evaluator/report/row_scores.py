@@ -32,6 +32,7 @@ from rag_evaluator.results import (
 Json = Mapping[str, Any]  # Any in this module: JSON
 DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
+Prompt = tuple[str, str, int, str, str]  # name, key of its head in `frames_of`, characters of that, input, tail
 
 
 @dataclass(frozen=True)
@@ -187,9 +188,6 @@ def frames_of(run: Run) -> dict[str, str]:
     """The texts before the inputs by the key that fragments of rows refer to; each once, for any number of runs."""
     heads = [frame["head"] for named in run.prompts.values() for prompt in named.values() for frame in prompt["frames"]]
     return {short_digest(head): clean(head) for head in heads}
-
-
-Prompt = tuple[str, str, int, str, str]  # name, key of its head in `frames_of`, characters of that, input, tail
 
 
 def prompts_of(line: Json, columns: Json, prompts: Json) -> tuple[list[Prompt], str]:

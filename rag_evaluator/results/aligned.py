@@ -28,6 +28,30 @@ QUESTION = "user_input"
 
 
 Places = Mapping[str, list[int]]  # key -> the rows that have it, in order: answers to one question share theirs
+CONDITIONS = {  # part of a signature -> what it is called
+    "language": "language",
+    "prompts": "prompts",
+    "rag-evaluator": "versions",
+    "ragas": "versions",
+    **dict.fromkeys(("embeddings", "embed", "encode"), "embeddings"),
+    **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
+    **dict.fromkeys(("reranker", "reranks"), "reranker"),
+}
+OWN = {"options": "options", "source": "functions"}
+"""Parts that each metric has of its own -> what they are called."""
+JUDGE = "judge"  # what every other part of a signature belongs to
+HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
+NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
+DEFAULTS = {"reasons": "full", "examples": "all"}
+"""Parts that are written only where they differ from this."""
+ABSENT = "absent"  # any other part that a signature lacks: equal to no value
+Values = Mapping[str, Any]  # Any: JSON
+EXPECTED = ("reference", "reference_contexts")
+# of a value, and parts of a condition, shown at most
+LETTERS = 60
+PARTS = 3
+PIECES = re.compile(r"(\d+) pieces? of evidence")  # an outcome, see `rag_evaluator.metrics.own.grounded`
+MORE = 0.1  # so many more pieces, as a share of the lower mean, are said
 
 
 def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[Places]]:
@@ -221,26 +245,6 @@ def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
     return metrics
 
 
-CONDITIONS = {  # part of a signature -> what it is called
-    "language": "language",
-    "prompts": "prompts",
-    "rag-evaluator": "versions",
-    "ragas": "versions",
-    **dict.fromkeys(("embeddings", "embed", "encode"), "embeddings"),
-    **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
-    **dict.fromkeys(("reranker", "reranks"), "reranker"),
-}
-OWN = {"options": "options", "source": "functions"}
-"""Parts that each metric has of its own -> what they are called."""
-JUDGE = "judge"  # what every other part of a signature belongs to
-HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
-NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
-DEFAULTS = {"reasons": "full", "examples": "all"}
-"""Parts that are written only where they differ from this."""
-ABSENT = "absent"  # any other part that a signature lacks: equal to no value
-Values = Mapping[str, Any]  # Any: JSON
-
-
 def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, dict[str, tuple[str, str]]]:
     """What differs between two manifests: judge, embeddings, verifier, reranker, prompts, language, versions.
 
@@ -276,12 +280,6 @@ def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str
             yield part, values
 
 
-EXPECTED = ("reference", "reference_contexts")
-# of a value, and parts of a condition, shown at most
-LETTERS = 60
-PARTS = 3
-
-
 def caveats(first: Aligned, second: Aligned, on: str, metrics: Sequence[str]) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
     a = first.run
@@ -313,10 +311,6 @@ def _of_judging(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> list[str]:
     if has_unnamed_model(a.manifest, metrics):
         return [f"The models that judged {a.name} and {b.name} have no names: that they are the same is not known."]
     return []
-
-
-PIECES = re.compile(r"(\d+) pieces? of evidence")  # an outcome, see `rag_evaluator.metrics.own.grounded`
-MORE = 0.1  # so many more pieces, as a share of the lower mean, are said
 
 
 def _of_pieces(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> Iterator[str]:

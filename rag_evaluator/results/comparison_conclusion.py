@@ -45,6 +45,18 @@ LABEL_RULE = (
     "equal in both runs count as equal. A margin is for scores only."
 )
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
+NAMED = 3  # rows to read before deciding
+MOST_UNSCORED = 0.05  # share of the rows scored in the other run that a run which is named may lack
+DECISION_RULE = (
+    "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none, by the "
+    "scores and by people's labels. It names none where judge or other conditions differ, where more than "
+    f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
+    f"{MANY_FLAGGED:.0%} of the rows or people's labels show that it is worse than chance, and where the run has no "
+    f"score in more than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there "
+    "its lead would be gone. It names the rows whose scores fell, or rose, most. A row is called by its id, else by "
+    "the number of its line in scores.jsonl; where the two runs have it in different lines, by that of the run that is "
+    "named."
+)
 
 
 def conclude_comparison(
@@ -87,20 +99,6 @@ def conclude_comparison(
     limits = {"level": 100 * level, "alpha": ALPHA}
     rules = [rule.format(**limits, tests=counted(tests, "difference")) for rule, tests in families.items()]
     return Conclusion(sentences, seen, rules)
-
-
-NAMED = 3  # rows to read before deciding
-MOST_UNSCORED = 0.05  # share of the rows scored in the other run that a run which is named may lack
-DECISION_RULE = (
-    "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none, by the "
-    "scores and by people's labels. It names none where judge or other conditions differ, where more than "
-    f"{MUCH:.0%} of the rows have other questions or references, where the judge's work is doubtful in more than "
-    f"{MANY_FLAGGED:.0%} of the rows or people's labels show that it is worse than chance, and where the run has no "
-    f"score in more than {MOST_UNSCORED:.0%} of the other run's rows, or in so many that with the worst score there "
-    "its lead would be gone. It names the rows whose scores fell, or rose, most. A row is called by its id, else by "
-    "the number of its line in scores.jsonl; where the two runs have it in different lines, by that of the run that is "
-    "named."
-)
 
 
 def decisions_of(

@@ -14,6 +14,15 @@ from rag_evaluator.dataset import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
 
+PROGRAM = "rag_evaluator"
+SCORES = "scores.jsonl"
+WRITTEN = "written"  # of a manifest: how many rows were written, and the SHA-256 of the files that hold scores
+SEALED = (SCORES, "scores.csv")
+PART = "part"  # which rows of the dataset were taken, where it is not all
+PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
+UNNAMED = "(unnamed)"  # in a signature, of a model that nothing tells from others
+FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
+
 # Any in this module: JSON.
 
 
@@ -27,14 +36,6 @@ def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
         if rows is not None and row["count"] != rows:
             return f"{metric}: it counts {row['count']:,} rows; manifest.json has {rows:,}"
     return ""
-
-
-PROGRAM = "rag_evaluator"
-SCORES = "scores.jsonl"
-WRITTEN = "written"  # of a manifest: how many rows were written, and the SHA-256 of the files that hold scores
-SEALED = (SCORES, "scores.csv")
-PART = "part"  # which rows of the dataset were taken, where it is not all
-PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
 
 
 def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,10 +92,6 @@ def is_ours(folder: Path) -> bool:
 def names_us(manifest: Any) -> bool:
     """Whether it is a manifest of this program; those of older versions have signatures only."""
     return isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
-
-
-UNNAMED = "(unnamed)"  # in a signature, of a model that nothing tells from others
-FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 
 
 def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:

@@ -6,6 +6,37 @@ from typing import Any, Literal, NamedTuple
 
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
+NOT_COUNTED = "not_counted"  # its list of the sentences that are no claims
+OF_SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
+"""Metrics whose score may be a share of sentences, or a probability of them."""
+UNSUPPORTED = "the response says something that its contexts do not support"
+FAULTS: Mapping[str, str] = {
+    "faithfulness": UNSUPPORTED,
+    "response_groundedness": UNSUPPORTED,
+    "groundedness": UNSUPPORTED,
+    "context_coverage": "the contexts lack something that the reference says",
+    "reference_coverage": "the response lacks something that the reference says",
+    "reference_agreement": "the response says something that the reference does not",
+    "context_recall": "the contexts lack something that the reference says",
+    "context_entity_recall": "the contexts lack a name that the reference has",
+    "context_precision": "a context that does not help comes before one that does, or none helps",
+    "context_relevance": "the contexts do not fully fit the question",
+    "context_relevancy": "a sentence of the contexts does not help to answer",
+    "answer_accuracy": "the response does not fully agree with the reference",
+    "answer_correctness": "the response does not say the same as the reference",
+    "factual_correctness": "the response does not claim the same as the reference",
+    "refusal_correctness": "the response refuses where it should answer, or answers where it should refuse",
+    "summary_score": "the summary leaves a question about the text open",
+}
+"""What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
+SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
+FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", "decided_by"})
+"""Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is; the last of older runs."""
+GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
+CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
+"""(metric, key) of a list of numbers, from 1 -> the texts of the input that it chooses from."""
+PAIRED: Mapping[tuple[str, str], str] = {("summary_score", "answers"): "questions"}
+"""(metric, key) of a list -> the texts of the input that it has an item for each of."""
 
 
 class Meaning(NamedTuple):
@@ -47,10 +78,7 @@ def _three(most: int, bad: str, middle: str, good: str) -> dict[Any, Meaning]:
     return {0: Meaning("bad", bad), most // 2: Meaning("middle", middle), most: Meaning("good", good)}
 
 
-NOT_COUNTED = "not_counted"  # its list of the sentences that are no claims
 SUPPORTED = _two("supported", "not supported")
-OF_SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
-"""Metrics whose score may be a share of sentences, or a probability of them."""
 MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness",), "verdict", "claim", SUPPORTED),
     Verdicts(("factual_correctness",), "verdict", "claim of the reference", SUPPORTED, about="response"),
@@ -109,34 +137,6 @@ MEANINGS: tuple[Verdicts, ...] = (
         {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")},
     ),
 )
-UNSUPPORTED = "the response says something that its contexts do not support"
-FAULTS: Mapping[str, str] = {
-    "faithfulness": UNSUPPORTED,
-    "response_groundedness": UNSUPPORTED,
-    "groundedness": UNSUPPORTED,
-    "context_coverage": "the contexts lack something that the reference says",
-    "reference_coverage": "the response lacks something that the reference says",
-    "reference_agreement": "the response says something that the reference does not",
-    "context_recall": "the contexts lack something that the reference says",
-    "context_entity_recall": "the contexts lack a name that the reference has",
-    "context_precision": "a context that does not help comes before one that does, or none helps",
-    "context_relevance": "the contexts do not fully fit the question",
-    "context_relevancy": "a sentence of the contexts does not help to answer",
-    "answer_accuracy": "the response does not fully agree with the reference",
-    "answer_correctness": "the response does not say the same as the reference",
-    "factual_correctness": "the response does not claim the same as the reference",
-    "refusal_correctness": "the response refuses where it should answer, or answers where it should refuse",
-    "summary_score": "the summary leaves a question about the text open",
-}
-"""What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
-SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
-FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", "decided_by"})
-"""Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is; the last of older runs."""
-GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
-CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
-"""(metric, key) of a list of numbers, from 1 -> the texts of the input that it chooses from."""
-PAIRED: Mapping[tuple[str, str], str] = {("summary_score", "answers"): "questions"}
-"""(metric, key) of a list -> the texts of the input that it has an item for each of."""
 
 
 def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> Verdicts | None:

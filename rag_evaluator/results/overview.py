@@ -6,6 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 STAGES = ("retrieval", "generation", "other")  # in the order shown; metrics of which no stage is known are `other`
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
+REASONS_SHOWN = 3  # for what is missing, of each metric
+WIDE = 140  # columns of a terminal that have room for all columns of a table
+ENDLESS = 100_000  # characters of a line that is not broken
+WINDOW = "did not fit the judge's window"
+PRE = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+LETTERS = 160  # of a question, a response or a reason on one line
 
 
 def interval(row: Figures, none: str = "-") -> str:
@@ -37,12 +43,6 @@ def by_stage(summary: Mapping[str, Figures]) -> Iterator[tuple[str, dict[str, Fi
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-REASONS_SHOWN = 3  # for what is missing, of each metric
-WIDE = 140  # columns of a terminal that have room for all columns of a table
-ENDLESS = 100_000  # characters of a line that is not broken
-WINDOW = "did not fit the judge's window"
-PRE = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,6 @@ def means(
 def counted(count: int, noun: str) -> str:
     """`1 metric`, `2 metrics`, `1,200 metrics`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-LETTERS = 160  # of a question, a response or a reason on one line
 
 
 def shortened(text: str, most: int) -> str:

@@ -15,6 +15,13 @@ from rag_evaluator.results.overview import printable
 
 LONGEST = 40  # letters of a row's name
 APPLICABLE = "applicable"  # of a line of the details: false where there was nothing to score
+DROPPED = "dropped_contexts"
+LABELS = "labels"  # of a metric in `summary.json`
+DETAILS = "details.jsonl"
+Record = Mapping[str, Any]  # a line of the file; Any: JSON
+Cell = tuple[int, str]  # place of the row, metric
+Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
+HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric
 
 
 def own_name(row: Mapping[str, Any]) -> str:
@@ -125,10 +132,6 @@ class Score:
         }
 
 
-DROPPED = "dropped_contexts"
-LABELS = "labels"  # of a metric in `summary.json`
-
-
 @dataclass(frozen=True)
 class Row:
     """A row with its scores, as it is written."""
@@ -189,10 +192,3 @@ def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:
     """The row as a table's cells, None where a column has nothing; lists and objects as JSON, as readers expect."""
     values = map(scored_row(scored).get, columns)
     return [json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value for value in values]
-
-
-DETAILS = "details.jsonl"
-Record = Mapping[str, Any]  # a line of the file; Any: JSON
-Cell = tuple[int, str]  # place of the row, metric
-Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
-HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric

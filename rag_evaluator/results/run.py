@@ -40,6 +40,8 @@ from rag_evaluator.results.tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
+Json = Mapping[str, Any]  # Any in this module: JSON
+HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,6 @@ def _as_number(value: Any) -> float | None:
         except (ValueError, OverflowError):
             return None
     return None
-
-
-Json = Mapping[str, Any]  # Any in this module: JSON
-HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
 class Run:

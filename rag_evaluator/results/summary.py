@@ -15,6 +15,12 @@ from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
+WORST_QUARTER = "worst_quarter"
+NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
+INTERVAL = (*NUMBERS, "ci_level", "ci_method")
+NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
+Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
+MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
 
 
 @dataclass(frozen=True)
@@ -64,15 +70,6 @@ def cluster_of(sample: Sample, reporting: Reporting) -> str | None:
 def unit_of(sample: Sample, cluster: str | None) -> str:
     """The key of what a row depends on: its cluster, or where there is none its own digest."""
     return f"row {sample.digest}" if cluster is None else f"cluster {cluster}"
-
-
-WORST_QUARTER = "worst_quarter"
-NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
-INTERVAL = (*NUMBERS, "ci_level", "ci_method")
-NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
-
-
-Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
 
 
 class Remark(NamedTuple):
@@ -236,9 +233,6 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
     left_out = [name for name, value in row.items() if isinstance(value, Mapping) or name == WORST_QUARTER]
     return {**{name: value for name, value in row.items() if name not in left_out}, **rates}
-
-
-MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
 
 
 def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
 from rag_evaluator.statistics import Scale
 
 Floats = NDArray[np.float64]
+NOTABLE = 0.01  # share of rows that may repeat another before it is said
+REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +37,6 @@ class Tally:
     clusters: Clusters | None
     level: float
     repeats: str
-
-
-NOTABLE = 0.01  # share of rows that may repeat another before it is said
-REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
 def tally_of(

@@ -26,6 +26,20 @@ WIDEST = 60
 LINES = 3  # shown of a long text
 LINE = 15  # height in points
 NUMBER = 12  # characters that a number without format takes at most
+FIRST = ("metric", "group_by", "group")
+NUMBERS = {
+    **dict.fromkeys(("coverage", "pass_mean", "pass_ci_low", "pass_ci_high"), SHARE),
+    **dict.fromkeys(("ci_level", "pass_ci_level"), GENERAL),
+}
+XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
+JUDGED = "judgements"  # name of a sheet
+JUDGEMENTS = 10_000  # rows of their sheet: all of a large run would take longer to write than everything else
+COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", "value", "reason")
+"""Of the sheet of judgements. Confidences are in the details only: they may differ by millionths between batches,
+and a workbook has the same bytes whatever the batches were."""
+QUESTION = 80  # characters of it that are shown
+Cells = dict[str, Any]  # column -> what it shows; Any: JSON
+OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
 def formats_of(book: Any) -> dict[str, Any]:
@@ -104,13 +118,6 @@ def _fitting(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value
 
 
-FIRST = ("metric", "group_by", "group")
-NUMBERS = {
-    **dict.fromkeys(("coverage", "pass_mean", "pass_ci_low", "pass_ci_high"), SHARE),
-    **dict.fromkeys(("ci_level", "pass_ci_level"), GENERAL),
-}
-
-
 def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[str, Figures]) -> None:
     """Write what `summary.json` says but the reasons, and each mean with its interval as text."""
     shown = mean_heading(by_metric.values())
@@ -124,17 +131,6 @@ def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[s
         for row in flat_rows(metrics):
             sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
     sheet.finish(filtered=False, frozen=1)  # sorting would part the headings from their metrics
-
-
-XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
-JUDGED = "judgements"  # name of a sheet
-JUDGEMENTS = 10_000  # rows of their sheet: all of a large run would take longer to write than everything else
-COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", "value", "reason")
-"""Of the sheet of judgements. Confidences are in the details only: they may differ by millionths between batches,
-and a workbook has the same bytes whatever the batches were."""
-QUESTION = 80  # characters of it that are shown
-Cells = dict[str, Any]  # column -> what it shows; Any: JSON
-OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
 def write_xlsx(heading: Heading, rows: Iterable[Row], path: Path) -> None:

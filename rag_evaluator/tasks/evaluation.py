@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts import Prompts
     from rag_evaluator.scorer import Scorer
 
+REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
+"""Keys of the configuration that are no part of a run's identity."""
+
 
 class Evaluation(Stage):
     """The stage of `evaluate`.
@@ -194,10 +197,6 @@ def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]
             check_reported(make_config({"metrics": list(metrics), **keys}), metrics)
             about = {**about, "config": {**about.get("config", {}), **keys}}
     return {**about, "metrics": about_metrics(metrics, about.get("config", {}).get("thresholds"))}
-
-
-REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
-"""Keys of the configuration that are no part of a run's identity."""
 
 
 def reported_as(manifest: Mapping[str, Any], config: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

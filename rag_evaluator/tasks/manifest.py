@@ -28,6 +28,14 @@ REPORT = "report.html"
 DESCRIBED_BY = ("config.json", "modules.json", "adapter_config.json")  # a model, of any kind
 QUICK = 1000  # rows; a longer report is not written again by the way
 logger = logging.getLogger(__name__)
+PACKAGES = (
+    "ragas",
+    "transformers",
+    "torch",
+    "llguidance",
+    "langchain-huggingface",
+    "sentence-transformers",
+)
 
 
 def write_own_report(folder: Path) -> bool:
@@ -53,16 +61,6 @@ def refresh_report(folder: Path) -> None:
     is_quick = (folder / REPORT).is_file() and int(Run(folder).manifest.get("rows") or 0) <= QUICK
     if is_quick and write_own_report(folder):
         note_rewritten(folder, [REPORT])
-
-
-PACKAGES = (
-    "ragas",
-    "transformers",
-    "torch",
-    "llguidance",
-    "langchain-huggingface",
-    "sentence-transformers",
-)
 
 
 def describe(

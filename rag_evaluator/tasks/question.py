@@ -26,6 +26,14 @@ from rag_evaluator.tasks.manifest import describe
 NEEDED = ("user_input", "retrieved_contexts")
 NO_QUESTION = "there is no question"
 NO_CONTEXTS = "there is no context"
+MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
+SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
+Make = Callable[[Any], Awaitable[Record]]
+"""Makes the record of a question. Any: each stage has questions of its own kind, with an `index` and a `digest`."""
+logger = logging.getLogger(__name__)
+FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
+Settings = Config | Mapping[str, Any] | str | Path | None
+LOOKED_AT = 20  # rows
 
 
 def read_rows(config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
@@ -39,12 +47,6 @@ def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its questions were given from Python: call {task} again.")
     return read_rows(config, task, needed)
-
-
-MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
-SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Make = Callable[[Any], Awaitable[Record]]
-"""Makes the record of a question. Any: each stage has questions of its own kind, with an `index` and a `digest`."""
 
 
 @dataclass(frozen=True)
@@ -224,12 +226,6 @@ def without_question(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in ("question", "contexts")}
 
 
-logger = logging.getLogger(__name__)
-
-FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
-Settings = Config | Mapping[str, Any] | str | Path | None
-
-
 def settings_of(config: Settings, language: str | None = None) -> Config:
     """The configuration as users give it, in another language if one is named. Raises `ConfigError`."""
     if config is None or isinstance(config, Mapping):
@@ -281,9 +277,6 @@ def warn_of_toy(judge: LazyJudge, language: str) -> None:
     """Warn, once in a process, if the demo judge was not trained on the language."""
     if unknown_to_toy(judge.config.model_name, language):
         warned_once(toy_sentence(judge.config.model_name, language))
-
-
-LOOKED_AT = 20  # rows
 
 
 def warn_of_language(rows: Sequence[Sample], settings: Config) -> None:

@@ -21,6 +21,7 @@ SORT_RULES = (
     "place: said where both orders of a pair chose the same context in less than half of the pairs, on average.",
 )
 Fields = Mapping[str, Any]  # of a question, as in `sorted_indices.json`. Any: JSON
+GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)
 
 
 def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words: Sequence[object] = ()) -> Conclusion:
@@ -98,9 +99,6 @@ def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> st
         f"{begin}: {MEASURE} {means[0]:.2f} against {means[1]:.2f} by the relevance of the rows, difference "
         f"{difference} in {counted(len(graded), 'question')}."
     )
-
-
-GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)
 
 
 def generate_conclusion(

@@ -8,6 +8,11 @@ from rag_evaluator.judge import sigmoid
 from rag_evaluator.metrics import measured
 
 TIE = 1e-3  # a difference of log odds below it is noise: other batches change the last digits
+DEFAULT_K = 10
+DECIMALS = 3
+Prefer = Callable[[int, int], Awaitable[float]]
+"""`await prefer(new, placed)`: probability that the first is better, [0, 1]; 0.5 is a tie."""
+Strategy = Callable[[Sequence[int], Prefer], Awaitable[list[int]]]
 
 
 def share_of(shown_first: float, shown_last: float) -> float:
@@ -20,10 +25,6 @@ def share_of(shown_first: float, shown_last: float) -> float:
     """
     difference = shown_first - shown_last
     return 0.5 if abs(difference) < TIE else sigmoid(difference / 2)
-
-
-DEFAULT_K = 10
-DECIMALS = 3
 
 
 def compare_orders(order: Sequence[int], reference: Sequence[int], k: int, top: bool, fast: bool) -> dict[str, Any]:
@@ -66,13 +67,6 @@ def retrieval_measures(order: Sequence[int], relevance: Sequence[int], names: Se
         name: None if undefined and name.startswith("nDCG") else round(value, 4)
         for name, value in measured(order, relevance, names).items()
     }
-
-
-Prefer = Callable[[int, int], Awaitable[float]]
-"""`await prefer(new, placed)`: probability that the first is better, [0, 1]; 0.5 is a tie."""
-
-
-Strategy = Callable[[Sequence[int], Prefer], Awaitable[list[int]]]
 
 
 async def insertion(items: Sequence[int], prefer: Prefer) -> list[int]:

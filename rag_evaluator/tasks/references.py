@@ -41,6 +41,18 @@ from rag_evaluator.tasks.question import (
     without_question,
 )
 
+SUPPORTS = SupportOutput(verdict=1)
+SUPPORTS_NOT = SupportOutput(verdict=0)
+ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
+ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+UNANSWERABLE = "the judge finds the answer in no context"
+NOT_JOINED = "the judge found no answer when it joined those of the parts"
+TASK = "generate"
+COLUMN = "reference"
+ROWS = "dataset_with_reference.jsonl"
+MANIFEST = "generate_manifest.json"
+ANSWERS = "gt"
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -91,14 +103,6 @@ def balanced_groups(texts: Sequence[str], size: int, fits: Callable[[Sequence[st
 def _split(texts: Sequence[str], count: int) -> list[list[str]]:
     bounds = [len(texts) * number // count for number in range(count + 1)]
     return [list(texts[start:end]) for start, end in itertools.pairwise(bounds)]
-
-
-SUPPORTS = SupportOutput(verdict=1)
-SUPPORTS_NOT = SupportOutput(verdict=0)
-ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
-ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
-UNANSWERABLE = "the judge finds the answer in no context"
-NOT_JOINED = "the judge found no answer when it joined those of the parts"
 
 
 @dataclass(frozen=True)
@@ -267,13 +271,6 @@ class Generator:
 
     def _item_tokens(self, text: str) -> int:
         return self.window.tokens(text) + ITEM_TOKENS
-
-
-TASK = "generate"
-COLUMN = "reference"
-ROWS = "dataset_with_reference.jsonl"
-MANIFEST = "generate_manifest.json"
-ANSWERS = "gt"
 
 
 class Generate(ContextStage):

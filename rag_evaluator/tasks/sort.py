@@ -43,6 +43,14 @@ LASTING = frozenset({NO_QUESTION})  # reasons that asking again does not change
 
 Ranking = Mapping[str, Any]
 """The judge's order of one question's contexts: what `sorted_indices.json` holds for it; JSON."""
+OF_ORDERS = ("spearman", "kendall", "sim", "agreement")
+GRADED = ("nDCG@1", "nDCG@5", "nDCG@10")
+MEAN_NAMES = {"RR": "MRR"}
+TASK = "sort"
+COLUMN = "order"
+ORDERS = "sorted_indices.json"
+SUMMARY = "sort_summary.json"
+MANIFEST = "sort_manifest.json"
 
 
 def order_of(ranking: Ranking) -> list[int] | None:
@@ -210,11 +218,6 @@ class Sorter:
         return reasons
 
 
-OF_ORDERS = ("spearman", "kendall", "sim", "agreement")
-GRADED = ("nDCG@1", "nDCG@5", "nDCG@10")
-MEAN_NAMES = {"RR": "MRR"}
-
-
 def with_relevance(ranking: Ranking, relevance: Sequence[int] | None) -> Ranking:
     """The ranking with both orders measured against given relevance grades, where there are some.
 
@@ -264,13 +267,6 @@ def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[st
 def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
     reasons = [ranking["reasons"] for ranking in rankings]
     return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))
-
-
-TASK = "sort"
-COLUMN = "order"
-ORDERS = "sorted_indices.json"
-SUMMARY = "sort_summary.json"
-MANIFEST = "sort_manifest.json"
 
 
 class Sort(ContextStage):

@@ -44,6 +44,14 @@ NO_TOKEN = "This page opens by the link that 'rag-evaluator view' has printed. O
 OTHER_HOST = "This server does not answer under this name. Open it by the link that 'rag-evaluator view' printed."
 OTHER_ORIGIN = "This server answers its own pages only."
 READ_ONLY = "Nothing can be changed here."
+NOT_THERE = "There is no such page here."
+FAULT = "Something went wrong in rag_evaluator. The terminal in which 'view' runs says more."
+OWN_STYLES = ("runs.css", "review.css")
+OWN_SCRIPTS = ("remote.js", "runs.js", "save.js", "review.js", "label.js")
+LINKED = {
+    "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
+    "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
+}
 
 
 class Guard:
@@ -178,10 +186,6 @@ def _with_headers(send: Send) -> Send:
     return with_headers
 
 
-NOT_THERE = "There is no such page here."
-FAULT = "Something went wrong in rag_evaluator. The terminal in which 'view' runs says more."
-
-
 class BadRequest(RagEvaluatorError):
     """A request that says something that it cannot say (400); the message says what was expected."""
 
@@ -223,14 +227,6 @@ def error_answer(request: Request, error: Exception) -> Response:
     if request.url.path.startswith("/api/"):
         return as_json({"error": text}, status)
     return plain_error(status, text)
-
-
-OWN_STYLES = ("runs.css", "review.css")
-OWN_SCRIPTS = ("remote.js", "runs.js", "save.js", "review.js", "label.js")
-LINKED = {
-    "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
-    "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
-}
 
 
 def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:

@@ -31,6 +31,15 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 ON_A_CLUSTER = """on a cluster, from your own machine, for a server on node17 behind the login node:
   ssh -L 8765:127.0.0.1:8765 -J login.example.org node17
 then open the printed link there; Ctrl-C ends the server."""
+SHOWN = 20  # changes
+LONGEST = 60  # characters of a text
+REVIEW_EXAMPLES = with_examples(
+    "rag-evaluator view results/ --review",
+    "rag-evaluator review apply results/demo --drop too_easy --drop duplicate",
+    "rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update",
+    note="The dataset that was reviewed stays as it is. The new one has its history beside it: "
+    "data.reviewed.history.jsonl",
+)
 
 
 def add_view_command(commands: Any) -> None:
@@ -154,17 +163,6 @@ def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
     print(f"  http://{name}:{port}/?token={token}", flush=True)
     if everywhere or options.host not in ("127.0.0.1", "localhost", "::1"):
         print("  other machines can ask, too; what they get is not encrypted: prefer 127.0.0.1 and ssh -L", flush=True)
-
-
-SHOWN = 20  # changes
-LONGEST = 60  # characters of a text
-REVIEW_EXAMPLES = with_examples(
-    "rag-evaluator view results/ --review",
-    "rag-evaluator review apply results/demo --drop too_easy --drop duplicate",
-    "rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update",
-    note="The dataset that was reviewed stays as it is. The new one has its history beside it: "
-    "data.reviewed.history.jsonl",
-)
 
 
 def add_review_commands(commands: Any) -> None:

@@ -24,6 +24,18 @@ CORRECTED = ("user_input", "reference", "reference_contexts")
 OPTIONAL = ("statement", "draw")
 
 Key = tuple[str, int | None, str | None, str, str | None, str | None, str | None]
+FIELDS: Mapping[str, Sequence[str]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
+VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "flag": lambda value: type(value) is bool,
+    "correct": lambda value: isinstance(value, str),
+    "label": lambda value: type(value) in (int, float) and abs(value) < 1e9,
+    "close": lambda value: False,
+}
+"""Kind -> whether something, other than nothing, is a value of it."""
+NAME = "reviews.jsonl"
+LOCK = ".reviews.lock"
+SECONDS = 20.0  # that another process may hold the lock
+POLL = 0.005  # seconds between two tries: who waits gets it though others take it again and again
 
 
 class ReviewError(RagEvaluatorError):
@@ -104,21 +116,6 @@ def _is_text(value: Any) -> bool:
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-FIELDS: Mapping[str, Sequence[str]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
-VALUES: Mapping[str, Callable[[Any], bool]] = {
-    "flag": lambda value: type(value) is bool,
-    "correct": lambda value: isinstance(value, str),
-    "label": lambda value: type(value) in (int, float) and abs(value) < 1e9,
-    "close": lambda value: False,
-}
-"""Kind -> whether something, other than nothing, is a value of it."""
-
-NAME = "reviews.jsonl"
-LOCK = ".reviews.lock"
-SECONDS = 20.0  # that another process may hold the lock
-POLL = 0.005  # seconds between two tries: who waits gets it though others take it again and again
 
 
 class ConflictError(ReviewError):

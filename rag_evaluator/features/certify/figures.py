@@ -21,6 +21,12 @@ from rag_evaluator.results import KeptLabels
 from rag_evaluator.statistics import FIGURES, Array, Estimate, LabelMean, Scale, label_mean, with_clusters
 
 MOST_GRADES = 101
+Value = TypeVar("Value", float, Array)
+Chosen = Literal["drawn", "random", "all", "unknown"]
+"""How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
+NOT_DRAWN = (
+    "none: nobody knows how the labelled rows were chosen; 'certify sheet' draws rows, --random says they were drawn"
+)
 
 
 @dataclass(frozen=True)
@@ -106,14 +112,6 @@ def _grades(scale: Scale, values: set[float]) -> tuple[float, ...]:
     steps = range(round(scale.low), round(scale.high) + 1) if whole else ()
     inside = filter(scale.holds, values)
     return tuple(sorted({scale.low, scale.high, *inside, *map(float, steps)}))
-
-
-Value = TypeVar("Value", float, Array)
-Chosen = Literal["drawn", "random", "all", "unknown"]
-"""How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
-NOT_DRAWN = (
-    "none: nobody knows how the labelled rows were chosen; 'certify sheet' draws rows, --random says they were drawn"
-)
 
 
 def ratings_of(labels: Sequence[Label], rows: int) -> dict[str, Array]:

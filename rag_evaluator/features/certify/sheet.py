@@ -34,6 +34,44 @@ from rag_evaluator.results import (
 )
 from rag_evaluator.statistics import LEAST_OF_STRATUM, Array
 
+EXPECTED = "Expected a number (0 or 1, or a grade), a word such as yes, no, pass, fail, correct, incorrect; or nothing."
+ASKED_BY: Mapping[str, str] = {
+    "faithfulness": "supported",
+    "response_groundedness": "supported",
+    "groundedness": "supported",
+    "answer_relevancy": "answers",
+    "answer_correctness": "correct",
+    "factual_correctness": "correct",
+    "answer_accuracy": "correct",
+    "semantic_similarity": "correct",
+    "context_relevance": "relevant",
+    "context_relevancy": "relevant",
+    "context_precision_with_reference": "relevant",
+    "context_precision_without_reference": "relevant",
+    "context_recall": "complete",
+    "context_coverage": "complete",
+    "refusal_correctness": "refusal",
+    "noise_sensitivity": "errors",
+}
+KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
+METRIC = "metric"
+LABEL = "label"
+STATEMENT = "statement"
+ANNOTATOR = "annotator"
+SENTENCES = (METRIC, QUESTION, "evidence", STATEMENT)  # columns of a sheet of sentences
+PLACES = 8  # digits of a draw's name
+# names of the sheets: the first one is read again
+LABELS = "labels"
+INSTRUCTIONS = "instructions"
+SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
+# characters that a message of a cell may have
+TITLE = 32
+MESSAGE = 255
+MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
+STRATA = 4
+Places = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -73,7 +111,6 @@ NUMBERS = {
     for number, group in ((1.0, words.accept), (0.0, words.reject))
     for word in group
 }
-EXPECTED = "Expected a number (0 or 1, or a grade), a word such as yes, no, pass, fail, correct, incorrect; or nothing."
 
 
 def is_word(cell: Any) -> bool:
@@ -94,26 +131,6 @@ def label_of(cell: Any) -> float:
     return number
 
 
-ASKED_BY: Mapping[str, str] = {
-    "faithfulness": "supported",
-    "response_groundedness": "supported",
-    "groundedness": "supported",
-    "answer_relevancy": "answers",
-    "answer_correctness": "correct",
-    "factual_correctness": "correct",
-    "answer_accuracy": "correct",
-    "semantic_similarity": "correct",
-    "context_relevance": "relevant",
-    "context_relevancy": "relevant",
-    "context_precision_with_reference": "relevant",
-    "context_precision_without_reference": "relevant",
-    "context_recall": "complete",
-    "context_coverage": "complete",
-    "refusal_correctness": "refusal",
-    "noise_sensitivity": "errors",
-}
-
-
 def question_of(metric: str, language: str, of_statement: bool = False) -> str:
     """What is asked of people for a metric; in English where the language has no texts."""
     texts = texts_of(language)
@@ -132,24 +149,6 @@ def choices_of(language: str, low: float, high: float) -> list[str | int]:
         return list(range(round(low), round(high) + 1))
     words = texts_of(language)
     return [words.accept[0], words.reject[0]]
-
-
-KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
-METRIC = "metric"
-LABEL = "label"
-STATEMENT = "statement"
-ANNOTATOR = "annotator"
-SENTENCES = (METRIC, QUESTION, "evidence", STATEMENT)  # columns of a sheet of sentences
-PLACES = 8  # digits of a draw's name
-# names of the sheets: the first one is read again
-LABELS = "labels"
-INSTRUCTIONS = "instructions"
-SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
-RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
-# characters that a message of a cell may have
-TITLE = 32
-MESSAGE = 255
-MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
 
 
 @dataclass(frozen=True)
@@ -339,12 +338,6 @@ def shown_text(value: Any) -> str | None:
     if isinstance(value, list):
         return "\n\n".join(f"[{rank}] {shown_text(text)}" for rank, text in enumerate(value, start=1))
     return None if value is None else str(value)
-
-
-STRATA = 4
-
-
-Places = NDArray[np.int64]
 
 
 class Draw(NamedTuple):

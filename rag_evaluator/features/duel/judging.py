@@ -20,6 +20,18 @@ from rag_evaluator.prompts import READ, Choice, Key, ModelPair, TracedPrompt
 from rag_evaluator.results import ScoredRows, keys_of, match, nothing_in_common, require_column
 from rag_evaluator.tasks import Question, share_of
 
+NO_QUESTION = "there is no question"
+OTHER_QUESTION = "the two runs have different questions in this row"
+Order = Literal["a_first", "b_first"]
+Winner = Literal["a", "b", "tie"]
+ORDERS: tuple[Order, Order] = ("a_first", "b_first")
+OF_REASON: Draw = (0, 1)  # the choice is asked with the same prompt; this keeps the two answers apart
+ANSWER_TOKENS = 256  # room left for the reason
+DECIMALS = 6
+SAME_TEXT = "both answers are the same text"
+NO_WINNER = "the judge prefers neither answer over both orders"
+BY_PLACE = "the judge chose the same place in both orders"
+
 
 class DuelInput(BaseModel):
     """A question with two answers, and what they are measured by."""
@@ -42,10 +54,6 @@ PROMPTS: Mapping[Key, ModelPair] = {
     ("duel", "prompt"): (DuelInput, DuelOutput),
 }
 """As `OWN_PROMPTS`."""
-
-
-NO_QUESTION = "there is no question"
-OTHER_QUESTION = "the two runs have different questions in this row"
 
 
 @dataclass(frozen=True)
@@ -185,17 +193,8 @@ def _filled(sample: Sample, column: str) -> list[str]:
     return [text for text in texts if not is_blank(text)]
 
 
-Order = Literal["a_first", "b_first"]
-Winner = Literal["a", "b", "tie"]
-ORDERS: tuple[Order, Order] = ("a_first", "b_first")
 FIRST = DuelOutput(choice=1, reason="")
 SECOND = DuelOutput(choice=2, reason="")
-OF_REASON: Draw = (0, 1)  # the choice is asked with the same prompt; this keeps the two answers apart
-ANSWER_TOKENS = 256  # room left for the reason
-DECIMALS = 6
-SAME_TEXT = "both answers are the same text"
-NO_WINNER = "the judge prefers neither answer over both orders"
-BY_PLACE = "the judge chose the same place in both orders"
 
 
 def _decided(choice: int) -> type[BaseModel]:

@@ -20,6 +20,17 @@ from rag_evaluator.run import Journal, Plan, Record, Table
 from rag_evaluator.statistics import Scale, mean_interval
 from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, open_run, plan_of
 
+POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
+Ended = tuple[Pair, Outcome | None, str | None]
+"""A pair with its outcome, or without one and with the reason."""
+CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
+TASK = "duel"
+STAGE = "preferences"
+COLUMN = "preference"
+ROWS = "duel.json"
+SUMMARY = "duel_summary.json"
+MANIFEST = "duel_manifest.json"
+
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     """What became of the rows, and the win rate. Any: JSON."""
@@ -37,13 +48,6 @@ def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     yield f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge"
     if summary["same"]:
         yield f"{summary['same']} ties without asking the judge: both answers are the same text"
-
-
-POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
-
-
-Ended = tuple[Pair, Outcome | None, str | None]
-"""A pair with its outcome, or without one and with the reason."""
 
 
 def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
@@ -70,15 +74,6 @@ def _position_bias(outcomes: Iterable[Outcome]) -> dict[str, Any]:
         "second_won_twice": sum(max(pair) < 0 for pair in odds) / pairs,
         "log_odds_of_first": round(math.fsum(map(math.fsum, odds)) / (2 * pairs), 6) + 0.0,
     }
-
-
-CHOICE = ("limit", "sample", "sample_seed")  # which rows were judged, and no part of how
-TASK = "duel"
-STAGE = "preferences"
-COLUMN = "preference"
-ROWS = "duel.json"
-SUMMARY = "duel_summary.json"
-MANIFEST = "duel_manifest.json"
 
 
 class DuelStage(QuestionStage):

@@ -64,24 +64,6 @@ ARTICLES = frozenset(
 """German words before a noun, and before no name."""
 ADJECTIVE = re.compile(r"(?!zwischen|\w*isch)[a-zäöüß]{5,}e[nmrs]?$")
 """German adjectives that come before nouns; those of countries come before names, too."""
-
-
-def is_bound(text: str, start: int, end: int) -> bool:
-    """Whether a number is a limit, as "more than 70" holds with 60, too; or in a formula."""
-    before = text[max(0, start - NEARBY) : start]
-    return bool(BOUND_BEFORE.search(before) or FORMULA_BEFORE.search(before) or BOUND_AFTER.match(text, end))
-
-
-def is_alternative(text: str, start: int, end: int) -> bool:
-    """Whether a number or name is one of two possibilities."""
-    return bool(OR_BEFORE.search(text[max(0, start - NEARBY) : start]) or OR_AFTER.match(text, end))
-
-
-def is_claim(sentence: str) -> bool:
-    """Whether a sentence says something of a thing that is wrong of another: it neither denies nor asks."""
-    return not DENIAL.search(sentence) and not sentence.rstrip(' "”»“)').endswith(("?", "？", "؟"))
-
-
 EVASIVE: Mapping[str, str] = {
     "arabic": "هذا سؤال مهم، ولا يمكن الإجابة عنه بشكل عام لأن الأمر يعتمد على عوامل كثيرة.",
     "chinese": "这是一个有意思的问题，很难一概而论，要看具体情况而定。",
@@ -103,6 +85,41 @@ STOPS: Mapping[str, str] = {"chinese": "。", "japanese": "。", "hindi": "।"}
 EAST_ASIAN = "\u2e80"  # the first sign of these scripts
 LONGER = 4  # letters
 QUOTES = str.maketrans({"'": "’", "’": "'", '"': "”", "“": '"', "”": '"', "„": '"'})
+GROUPS = r"\d+(?:[.,٫٬]\d+|[ \u00a0\u202f]\d{3}(?!\d))*"
+NUMBER = re.compile(rf"(?<![\w.,:/+–-]){GROUPS}(?!\w|[.,:/–-]\d)")
+NUMBER_BESIDE_LETTERS = re.compile(rf"(?<![A-Za-z\d_.,:/+–-]){GROUPS}(?![A-Za-z\d]|[.,:/–-]\d)")
+"""In scripts other than Latin, Greek and Cyrillic a number stands beside letters that are no part of it."""
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*")
+QUOTED = re.compile(r"[《「『]\s*([^《》「」『』]{2,20}?)\s*[」』》]")
+ATTACHED_BEFORE = re.compile(r"[A-Za-z0-9/&@_.–-]$|\d\s$")
+ATTACHED_AFTER = re.compile(r"[A-Za-z0-9/&@_–-]|\.\w|,? ?\d")
+"""A name that touches these is part of something longer: a code, a date, a name with a number."""
+YEARS = range(1000, 2100)
+# numbers up to these stand for each other: a day stays a day
+MONTH = 12
+DAY = 31
+DECADE = 10
+NEAR = 0.8  # a number that is nearer to another than this ratio may be the same, rounded
+SHORTEST = 3  # letters of a name
+POSSESSIVE = ("'s", "’s")
+CASED = {"LATIN", "GREEK", "CYRILLIC"}
+
+
+def is_bound(text: str, start: int, end: int) -> bool:
+    """Whether a number is a limit, as "more than 70" holds with 60, too; or in a formula."""
+    before = text[max(0, start - NEARBY) : start]
+    return bool(BOUND_BEFORE.search(before) or FORMULA_BEFORE.search(before) or BOUND_AFTER.match(text, end))
+
+
+def is_alternative(text: str, start: int, end: int) -> bool:
+    """Whether a number or name is one of two possibilities."""
+    return bool(OR_BEFORE.search(text[max(0, start - NEARBY) : start]) or OR_AFTER.match(text, end))
+
+
+def is_claim(sentence: str) -> bool:
+    """Whether a sentence says something of a thing that is wrong of another: it neither denies nor asks."""
+    return not DENIAL.search(sentence) and not sentence.rstrip(' "”»“)').endswith(("?", "？", "؟"))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -158,27 +175,6 @@ def followed_by(text: str, addition: str, language: Language) -> str:
 def written_otherwise(text: str) -> str:
     """The same text with other quotes and spaces; nothing that a reader would notice."""
     return "  ".join(text.translate(QUOTES).split(" ")) + " "
-
-
-GROUPS = r"\d+(?:[.,٫٬]\d+|[ \u00a0\u202f]\d{3}(?!\d))*"
-NUMBER = re.compile(rf"(?<![\w.,:/+–-]){GROUPS}(?!\w|[.,:/–-]\d)")
-NUMBER_BESIDE_LETTERS = re.compile(rf"(?<![A-Za-z\d_.,:/+–-]){GROUPS}(?![A-Za-z\d]|[.,:/–-]\d)")
-"""In scripts other than Latin, Greek and Cyrillic a number stands beside letters that are no part of it."""
-WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’-][A-Za-zÀ-ɏ]+)*")
-QUOTED = re.compile(r"[《「『]\s*([^《》「」『』]{2,20}?)\s*[」』》]")
-ATTACHED_BEFORE = re.compile(r"[A-Za-z0-9/&@_.–-]$|\d\s$")
-ATTACHED_AFTER = re.compile(r"[A-Za-z0-9/&@_–-]|\.\w|,? ?\d")
-"""A name that touches these is part of something longer: a code, a date, a name with a number."""
-YEARS = range(1000, 2100)
-# numbers up to these stand for each other: a day stays a day
-MONTH = 12
-DAY = 31
-DECADE = 10
-NEAR = 0.8  # a number that is nearer to another than this ratio may be the same, rounded
-SHORTEST = 3  # letters of a name
-POSSESSIVE = ("'s", "’s")
-CASED = {"LATIN", "GREEK", "CYRILLIC"}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,22 @@ ANSWERS = (
 )
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
+GOOD = "good"  # the side that is not changed
+MATERIAL = 2000  # rows that replacements are drawn from
+Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
+SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
+"""Judged scores that an embedding model has a part in, so that they change a little with every sign."""
+COLUMNS = (
+    ("metric", "left"),
+    ("probe", "left"),
+    ("worse/same/better", "right"),
+    ("floor", "right"),
+    ("missing", "right"),
+    ("share", "right"),
+    (f"above {SAME_TEXT}", "right"),
+    ("", "left"),
+)
+NARROW = ("worse/same/better", "floor", "missing", f"above {SAME_TEXT}")  # without these in a narrow terminal
 
 
 @dataclass(frozen=True)
@@ -118,10 +134,6 @@ PROBES: Mapping[str, Probe] = {
     "longer": Probe(changes.longer, ("response",), ANSWERS, "the response said twice", "not better"),
 }
 """Name -> probe, in the order of the report."""
-
-
-GOOD = "good"  # the side that is not changed
-MATERIAL = 2000  # rows that replacements are drawn from
 
 
 @dataclass(frozen=True)
@@ -216,11 +228,6 @@ def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list
     return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
-Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
-SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
-"""Judged scores that an embedding model has a part in, so that they change a little with every sign."""
-
-
 def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
     """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures.
 
@@ -289,21 +296,6 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     units = [str(pair.row) for pair in pairs]
     expected = PROBES[probe].expected
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
-
-
-COLUMNS = (
-    ("metric", "left"),
-    ("probe", "left"),
-    ("worse/same/better", "right"),
-    ("floor", "right"),
-    ("missing", "right"),
-    ("share", "right"),
-    (f"above {SAME_TEXT}", "right"),
-    ("", "left"),
-)
-
-
-NARROW = ("worse/same/better", "floor", "missing", f"above {SAME_TEXT}")  # without these in a narrow terminal
 
 
 def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid | str]:

@@ -29,6 +29,9 @@ ALPHA = 0.05  # of the tests for `weak` and `wrong way`, after Holm over all cel
 LIMITS: Mapping[str, float] = {"pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
 """Of the words: a cell with fewer pairs is `too few`; the lower end of the share of a `reliable` cell is at least this,
 the upper end of its false alarms at most; `no better than chance` is a cell whose upper end is below `useless`."""
+EXACT = 12  # units that differ, up to which all 2^12 flips are counted
+FLIPS = 9_999
+FLIPS_AT_ONCE = 256  # flips drawn together: at 10,000 units 20 MB
 
 
 @dataclass(frozen=True)
@@ -177,11 +180,6 @@ def _above(pairs: Pairs, control: Pairs) -> Estimate:
     by_unit = dict(zip(control.units, control.moves, strict=True))
     differences = (pairs.moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
     return difference_interval(differences, PASS, clusters=pairs.units)
-
-
-EXACT = 12  # units that differ, up to which all 2^12 flips are counted
-FLIPS = 9_999
-FLIPS_AT_ONCE = 256  # flips drawn together: at 10,000 units 20 MB
 
 
 def sign_flip_p_value(

@@ -39,6 +39,11 @@ from rag_evaluator.results import REASONS, Score, about, counted, explained, jud
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks import to_record
 
+LOOKED_AT = 1000  # rows, for one that has all columns
+LONGEST = 100  # rows that are measured at most
+ENOUGH = 5  # that must fit, or not, one after the other, longest first
+NAMED = 3  # rows in a message
+
 
 class Rehearsal(ScriptedJudge):
     """Invents answers that fit, so that metrics ask all they would ask, and measures what a judge would be asked.
@@ -101,12 +106,6 @@ def invented(schema: Schema, text: str) -> Any:
     if schema["type"] == "object":
         return {name: invented(part, text) for name, part in schema.get("properties", {}).items()}
     return {"string": text, "integer": 1, "number": 1.0, "boolean": True}.get(schema["type"])
-
-
-LOOKED_AT = 1000  # rows, for one that has all columns
-LONGEST = 100  # rows that are measured at most
-ENOUGH = 5  # that must fit, or not, one after the other, longest first
-NAMED = 3  # rows in a message
 
 
 async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report: CheckReport) -> None:

@@ -11,6 +11,7 @@ State = Literal["ok", "warning", "failed", "skipped"]
 MANY_TIMES = 10  # above which a number would say more than one layer tells of a model
 QUICK = 5e-5  # seconds of a pass of which the call itself takes a large part
 FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
+T = TypeVar("T")
 
 
 def faster_dtype(seconds: Mapping[str, float], dtype: str) -> tuple[str, str] | None:
@@ -47,7 +48,6 @@ class Check:
 
 
 Shown = Callable[[Check], object]
-T = TypeVar("T")
 
 
 class CheckReport:

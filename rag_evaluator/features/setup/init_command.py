@@ -14,6 +14,9 @@ from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
 SAMPLE = "sample.jsonl"  # beside the configuration
+Rows = list[dict[str, Any]]  # JSON
+SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
+"""What the table shows where it has no room for all; `--json` gives everything."""
 
 
 def add_init_command(commands: Any) -> None:
@@ -122,11 +125,6 @@ def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[S
     say(f"written to {out}. Look at it, then:")
     for words in commands:
         say(f"  {command(*words)}")
-
-
-Rows = list[dict[str, Any]]  # JSON
-SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
-"""What the table shows where it has no room for all; `--json` gives everything."""
 
 
 def add_list_command(commands: Any) -> None:

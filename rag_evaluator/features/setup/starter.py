@@ -55,6 +55,8 @@ TEXT_COLUMNS = {
     "reference_contexts": "the contexts that should be retrieved",
     "id": "what you call the row",
 }
+ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
+ROUNDED = 256  # tokens
 
 
 @dataclass(frozen=True)
@@ -251,9 +253,6 @@ def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iter
             yield f"{needed}. {_like(parts, column)}"
 
 
-ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
-
-
 def _like(parts: Proposal, column: str) -> str:
     """Which column may be the one that was not recognised, in the first file that lacks it."""
     lacking = next((each for each in (parts.survey, *parts.others) if column not in each.names), parts.survey)
@@ -307,9 +306,6 @@ def _faster_dtype(judge: str) -> tuple[str, str] | None:
 
     seconds = seconds_by_dtype()
     return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None
-
-
-ROUNDED = 256  # tokens
 
 
 def _new_tokens(proposal: Proposal) -> int:

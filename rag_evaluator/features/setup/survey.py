@@ -34,6 +34,9 @@ IDS = frozenset({"id", "ids", "qid", "questionid", "rowid", "exampleid", "sample
 """What people call the column with a name for each row, compared in the same way."""
 
 NUMBER = re.compile(r"\d+$")
+MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
+"""What people put between the contexts of a cell; the longer ones first."""
+ENOUGH = 0.5  # of the cells
 
 
 def key_of(name: str) -> str:
@@ -77,11 +80,6 @@ def _ids(rows: Sequence[InputRecord], names: Iterable[str]) -> dict[str, str]:
         if key_of(name) in IDS and None not in keys and len(set(keys)) == len(keys):
             return {name: ID}
     return {}
-
-
-MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
-"""What people put between the contexts of a cell; the longer ones first."""
-ENOUGH = 0.5  # of the cells
 
 
 @dataclass(frozen=True)

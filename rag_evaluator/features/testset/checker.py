@@ -29,6 +29,27 @@ from rag_evaluator.prompts import (
 from rag_evaluator.run import Record
 from rag_evaluator.tasks import TaskJudge
 
+OWNERS = ("testset", "generate")  # of the prompts that are asked
+ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
+ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
+SUPPORTS = SupportOutput(verdict=1)
+SUPPORTS_NOT = SupportOutput(verdict=0)
+Answer = TypeVar("Answer", bound=BaseModel)
+LIKELY = 0.5  # a probability above it is a yes
+NOT_FOUND = "the judge finds no answer in its contexts"
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
+WORD = re.compile(r"\w+")
+FilterVerdict = dict[str, Any]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
+Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
+Embed = Callable[[str], Awaitable[list[float]]]
+DUPLICATE = "not_duplicate"
+"""The filter that compares candidates with each other, when the test set is chosen."""
+AMONG_OTHERS = "names_document"
+MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
+DECIMALS = 4  # of a kept vector
+NO_PARTNER = {"same document": "its document has no other chunk", "other document": "there is no other document"}
+NOTHING_WRITTEN = "the judge wrote no question, or no answer"
+
 
 class MadeInput(BaseModel):
     """What a question is made from."""
@@ -77,25 +98,10 @@ PROMPTS: Mapping[Key, ModelPair] = {
     ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
 """As `OWN_PROMPTS`."""
-OWNERS = ("testset", "generate")  # of the prompts that are asked
 
 
-ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON
-ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
 AGREES = AgreeOutput(verdict=1)
 DIFFERS = AgreeOutput(verdict=0)
-SUPPORTS = SupportOutput(verdict=1)
-SUPPORTS_NOT = SupportOutput(verdict=0)
-Answer = TypeVar("Answer", bound=BaseModel)
-
-
-LIKELY = 0.5  # a probability above it is a yes
-NOT_FOUND = "the judge finds no answer in its contexts"
-NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
-WORD = re.compile(r"\w+")
-FilterVerdict = dict[str, Any]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
-Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
-Embed = Callable[[str], Awaitable[list[float]]]
 
 
 def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
@@ -162,12 +168,6 @@ FILTERS: Mapping[str, Check] = {
     "names_document": _names_document,
 }
 """In the order in which they are applied: those that ask nothing first."""
-DUPLICATE = "not_duplicate"
-"""The filter that compares candidates with each other, when the test set is chosen."""
-
-
-AMONG_OTHERS = "names_document"
-MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
 
 
 class Checker:
@@ -249,11 +249,6 @@ class Checker:
                 break
             fitting.append(context)
         return fitting
-
-
-DECIMALS = 4  # of a kept vector
-NO_PARTNER = {"same document": "its document has no other chunk", "other document": "there is no other document"}
-NOTHING_WRITTEN = "the judge wrote no question, or no answer"
 
 
 @dataclass(frozen=True)

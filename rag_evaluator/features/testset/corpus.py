@@ -15,6 +15,15 @@ from rag_evaluator.files import file_digest, read_lines, short_digest, write_jso
 if TYPE_CHECKING:
     from semantic_text_splitter import MarkdownSplitter
 
+HEADING = re.compile(  # or code, in which a # begins a comment
+    r"^ {0,3}(?P<fence>```|~~~)[\s\S]*?(?:^ {0,3}(?P=fence)[ \t]*$|\Z)"
+    r"|^ {0,3}(?P<level>#{1,6})[ \t]+(?P<title>.+?)[ \t#]*$",
+    re.MULTILINE,
+)
+EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install semantic-text-splitter."
+CHUNKS = "chunks.jsonl"
+ABOUT = "corpus.json"
+
 
 @dataclass(frozen=True)
 class Document:
@@ -29,14 +38,6 @@ class Document:
     id: str
     text: str = ""
     unread: str | None = None
-
-
-HEADING = re.compile(  # or code, in which a # begins a comment
-    r"^ {0,3}(?P<fence>```|~~~)[\s\S]*?(?:^ {0,3}(?P=fence)[ \t]*$|\Z)"
-    r"|^ {0,3}(?P<level>#{1,6})[ \t]+(?P<title>.+?)[ \t#]*$",
-    re.MULTILINE,
-)
-EXTRA = "Cutting documents into chunks needs semantic-text-splitter: pip install semantic-text-splitter."
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,6 @@ def _headings(text: str) -> list[tuple[int, tuple[str, ...]]]:
             path = {**{above: title for above, title in path.items() if above < level}, level: match["title"]}
             headings.append((match.start(), tuple(path.values())))
     return headings
-
-
-CHUNKS = "chunks.jsonl"
-ABOUT = "corpus.json"
 
 
 @dataclass(frozen=True)

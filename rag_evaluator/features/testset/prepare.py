@@ -24,6 +24,17 @@ from rag_evaluator.files import ACTIVITY, file_digest, short_digest, write_whole
 FOLDER = "corpus"
 LOCK = ".lock"
 TOKENIZER = "tokenizer.json"
+AT_ONCE = 64  # chunks that are embedded together
+Matrix = np.ndarray[Any, np.dtype[np.float32]]
+Embed = Callable[[list[str]], list[list[float]]]
+PARTNERS: Mapping[str, str] = {
+    "several_chunks": "same document",
+    "across_documents": "other document",
+    "comparison": "other document",
+}
+"""Kind of question about two chunks -> where the second one is, as near as there is one; all others are about one."""
+UNANSWERABLE = "unanswerable"  # the kind of question whose answer the documents do not hold
+FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about
 
 
 def corpus_of(config: Config) -> Corpus:
@@ -70,11 +81,6 @@ def _digest(sources: Sequence[Path]) -> str:
         known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
         parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
     return short_digest("\n".join(parts))
-
-
-AT_ONCE = 64  # chunks that are embedded together
-Matrix = np.ndarray[Any, np.dtype[np.float32]]
-Embed = Callable[[list[str]], list[list[float]]]
 
 
 class Neighbours:
@@ -139,15 +145,6 @@ def unit_vectors(vectors: Matrix) -> Matrix:
     return unit
 
 
-PARTNERS: Mapping[str, str] = {
-    "several_chunks": "same document",
-    "across_documents": "other document",
-    "comparison": "other document",
-}
-"""Kind of question about two chunks -> where the second one is, as near as there is one; all others are about one."""
-UNANSWERABLE = "unanswerable"  # the kind of question whose answer the documents do not hold
-
-
 def in_turn(shares: Mapping[str, float]) -> Iterator[str]:
     """Kinds without end, so that any first n of them have the shares as nearly as n allows."""
     counts = dict.fromkeys(shares, 0)
@@ -179,9 +176,6 @@ class Candidate:
     def is_answerable(self) -> bool:
         """Whether its documents are meant to hold the answer."""
         return self.kind != UNANSWERABLE
-
-
-FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about
 
 
 @dataclass(frozen=True)

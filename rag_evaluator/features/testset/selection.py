@@ -24,6 +24,7 @@ SAME_MEANING = 0.95  # cosine
 
 Made = Sequence[tuple[Slot, Record]]  # what became of each slot
 Fields = Mapping[str, Any]  # of a candidate, as `CandidateMaker.make` gives them. Any: JSON
+Row = dict[str, Any]  # JSON
 
 
 def select(made: Made, settings: TestsetConfig) -> tuple[list[int], dict[int, int]]:
@@ -94,9 +95,6 @@ def why(candidate: Record, repeats: int | None) -> tuple[str | None, str | None]
         step = next(name for name, verdict in candidate.value["verdicts"].items() if not verdict["keep"])
         return step, candidate.value["verdicts"][step]["reason"]
     return (None, None) if repeats is None else (DUPLICATE, "nearly the same question as another")
-
-
-Row = dict[str, Any]  # JSON
 
 
 def rows_of(made: Made, chosen: Sequence[int], corpus: Sequence[DocumentChunk]) -> Iterator[Row]:

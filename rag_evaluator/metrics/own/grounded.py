@@ -34,6 +34,15 @@ from rag_evaluator.verifiers import (
 CONTEXTS = "retrieved_contexts"
 ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
+MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
+    "share": lambda probabilities, threshold: sum(p >= threshold for p in probabilities) / len(probabilities),
+    "mean": lambda probabilities, threshold: math.fsum(probabilities) / len(probabilities),
+    "min": lambda probabilities, threshold: min(probabilities),
+}
+"""Mode -> the value, from the probabilities of all sentences and the threshold."""
+ORDERS = (1, -1)  # of the options: as in the prompt, and exchanged
+CHOICES = (Option(VerifyOutput(choice=1)), Option(VerifyOutput(choice=2)))
+FIRST, SECOND = CHOICES
 
 
 @dataclass(eq=False)
@@ -178,14 +187,3 @@ Groundedness = partial(SupportMetric, "response", CONTEXTS)
 ContextCoverage = partial(SupportMetric, "reference", CONTEXTS)
 ReferenceCoverage = partial(SupportMetric, "reference", "response")
 ReferenceAgreement = partial(SupportMetric, "response", "reference")
-
-MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
-    "share": lambda probabilities, threshold: sum(p >= threshold for p in probabilities) / len(probabilities),
-    "mean": lambda probabilities, threshold: math.fsum(probabilities) / len(probabilities),
-    "min": lambda probabilities, threshold: min(probabilities),
-}
-"""Mode -> the value, from the probabilities of all sentences and the threshold."""
-
-ORDERS = (1, -1)  # of the options: as in the prompt, and exchanged
-CHOICES = (Option(VerifyOutput(choice=1)), Option(VerifyOutput(choice=2)))
-FIRST, SECOND = CHOICES

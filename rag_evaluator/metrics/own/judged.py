@@ -27,6 +27,8 @@ from rag_evaluator.ragas_library import InstructorBaseRagasLLM, MetricResult
 
 HELPFUL = "sentences help"
 INSUFFICIENT = "insufficient information"
+VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
+"""Label -> what it is worth."""
 
 
 class ContextRelevancy:
@@ -85,10 +87,6 @@ class QuestionMetric:
         if str(answer.label) not in self.prompt.scale:
             raise JudgementError(f"the label is {answer.label}: expected one of {', '.join(self.prompt.scale)}")
         return MetricResult(value=float(answer.label), reason=answer.reason)
-
-
-VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
-"""Label -> what it is worth."""
 
 
 class AnswerRubric:

@@ -16,6 +16,8 @@ from rag_evaluator.ragas_library import (
     extract_quoted_spans,
 )
 
+BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
+
 
 class DefinedQuotes(QuotedSpansAlignment):
     """ragas' own, refused without quotations (ragas gives 1), and where spaces do not count their words."""
@@ -68,9 +70,6 @@ class RowRubrics(InstanceSpecificRubrics):
                 "score5_description"
             )
         return await super().ascore(rubrics=dict(rubrics), **columns)
-
-
-BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
 
 
 class BleuScore(collections.BleuScore):

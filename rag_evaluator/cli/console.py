@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
-from rag_evaluator.files import duration, json_text, shortened
+from rag_evaluator.files import Json, duration, json_text, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results import LABELS, REASONS_SHOWN, Conclusion, Grid, interval, means, show, toy_sentence
 
@@ -26,7 +26,7 @@ GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
 
 
-def parts_of(title: str, summary: Mapping[str, Mapping[str, Any]]) -> Iterator[Grid | str]:
+def parts_of(title: str, summary: Mapping[str, Json]) -> Iterator[Grid | str]:
     """Means with coverage and reasons, what people's labels say of them, groups and pass rates, if there are any."""
     yield from means(title, "metric", summary, "no score", REASONS_SHOWN)
     for name, row in summary.items():
@@ -56,7 +56,7 @@ def parts_of(title: str, summary: Mapping[str, Mapping[str, Any]]) -> Iterator[G
         yield Grid("pass rates", [("metric", "left"), ("threshold", "right"), ("share that passes", "right")], rates)
 
 
-def _largest(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def _largest(groups: Mapping[str, Json]) -> dict[str, Json]:
     """The groups of most rows, in the order of all."""
     largest = set(sorted(groups, key=lambda value: -groups[value]["count"])[:GROUPS_SHOWN])
     return {value: row for value, row in groups.items() if value in largest}
@@ -89,7 +89,7 @@ def print_task(
     config: Config,
     plan: Plan,
     conclusion: Conclusion,
-    document: Mapping[str, Any],
+    document: Json,
     parts: Iterable[Grid | str],
     wrote: bool,
     changed: Sequence[str],

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.files import GRACE
+from rag_evaluator.files import GRACE, JsonDict
 
 OK = 0
 FAILED = 1  # nothing could be scored, a rule failed, what was checked has faults
@@ -23,7 +23,7 @@ class ExamplesFormatter(argparse.HelpFormatter):
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def with_examples(*examples: str, note: str = "") -> dict[str, Any]:
+def with_examples(*examples: str, note: str = "") -> JsonDict:
     """What `add_parser` takes for a help that ends with examples, each a command line, and a note after them."""
     lines = ["examples:", *(f"  {example}" for example in examples), *(["", note] if note else [])]
     return {"epilog": "\n".join(lines), "formatter_class": ExamplesFormatter}

@@ -12,6 +12,7 @@ from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
+from rag_evaluator.files import Json, JsonDict
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "query", "input"),
@@ -68,7 +69,7 @@ def canonical_column(name: str) -> str | None:
     return next((canonical for canonical in ALIASES if name in accepted_names(canonical)), None)
 
 
-def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def column_names(rows: Iterable[Json]) -> list[str]:
     """Every column of any row, in order of first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
@@ -154,7 +155,7 @@ class ColumnNames:
 
     def sample(self, index: int, record: InputRecord) -> Sample:
         """The sample of a row."""
-        columns: dict[str, Any] = {}
+        columns: JsonDict = {}
         wrong: dict[str, str] = {}
         names = tuple(record.row)
         if names not in self._readable:  # most rows have the same
@@ -192,7 +193,7 @@ class ColumnNames:
         return values[0]
 
 
-def _check_lengths(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
+def _check_lengths(record: InputRecord, readable: JsonDict, wrong: dict[str, str]) -> None:
     """Ids and scores that are not one for each retrieved context are moved to what cannot be read."""
     texts, ids, scores = RETRIEVED
     if texts in wrong:
@@ -208,7 +209,7 @@ def _check_lengths(record: InputRecord, readable: dict[str, Any], wrong: dict[st
             )
 
 
-def _by_score(columns: dict[str, Any]) -> dict[str, Any]:
+def _by_score(columns: JsonDict) -> JsonDict:
     """The columns of a log with what was retrieved by descending score; ties, and all without scores, as given."""
     scores = columns.get("document_score", [])
     ranks = descending(scores)
@@ -221,7 +222,7 @@ def descending(scores: Sequence[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda place: scores[place], reverse=True)
 
 
-def _with_text(values: Mapping[str, Any], canonical: str) -> dict[str, Any]:
+def _with_text(values: Json, canonical: str) -> JsonDict:
     """Those that are not blank; else the first that is not empty; else the first list that says so; else none."""
     nonempty = {name: value for name, value in values.items() if value not in EMPTY}
     empty = {name: value for name, value in values.items() if value == [] and canonical in MAY_BE_EMPTY}

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 from rag_evaluator.dataset.columns import LISTS, ColumnNames, column_names
 from rag_evaluator.dataset.contents import Samples
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.files import Json
 
 MOST = 1000  # rows that are looked at
 
@@ -43,8 +43,8 @@ def _has_lines_of_log(rows: Sequence[Sample]) -> bool:
     return len(questions) < len(rows) and all(len(row.columns.get(column, ())) == 1 for row in rows for column in lists)
 
 
-def texts_in(name: str, cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What rows have in a column, where it is a text that shows something, and no list. Any: JSON."""
+def texts_in(name: str, cells: Iterable[Json]) -> list[str]:
+    """What rows have in a column, where it is a text that shows something, and no list."""
     values = (json_or_text(row.get(name), True) for row in cells)
     return [text for value in values if isinstance(value, str) and (text := value.strip())]
 
@@ -69,7 +69,7 @@ def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
             yield f"{len(places)} of the first {len(rows):,} rows {what}: {', '.join(places[:3])}"
 
 
-def _joined(names: ColumnNames, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _joined(names: ColumnNames, cells: Sequence[Json]) -> Iterator[str]:
     """Columns of contexts where most cells are a text with '|' in it, and no mark is set. A table begins with '|'."""
     for canonical in LISTS:
         for name in names.read_from(canonical, column_names(cells)):

@@ -17,6 +17,7 @@ from rag_evaluator.dataset.readers.json_files import (
 )
 from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
 from rag_evaluator.errors import DatasetError
+from rag_evaluator.files import Json
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
 
@@ -48,7 +49,7 @@ def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
     return _arrow_rows(dataset.with_format("arrow")[:])
 
 
-def refuse_splits(splits: Mapping[str, Any], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
+def refuse_splits(splits: Json, name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
     examples = " or ".join(map(example.format, splits))
     raise DatasetError(
         f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(splits)}. Give one of them: "

@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, short_digest
 
 IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
 REASON = "reference_reason"
@@ -33,8 +33,8 @@ class Sample:
     """
 
     index: int
-    row: Mapping[str, Any]  # Any: the users' own columns
-    columns: Mapping[str, Any]  # Any: the type is known by the name
+    row: Json  # Any: the users' own columns
+    columns: Json  # Any: the type is known by the name
     where: str
     wrong: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class Sample:
         return _digest({name: value for name in names if (value := self.value(name)) is not None})
 
 
-def _digest(columns: Mapping[str, Any]) -> str:
+def _digest(columns: Json) -> str:
     return short_digest(json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 

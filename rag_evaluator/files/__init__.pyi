@@ -24,6 +24,8 @@ from .imports import OWN_PROCESS as OWN_PROCESS
 from .imports import loading_libraries as loading_libraries
 from .jsonl import SYNC_SECONDS as SYNC_SECONDS
 from .jsonl import Appender as Appender
+from .jsonl import Json as Json
+from .jsonl import JsonDict as JsonDict
 from .jsonl import Records as Records
 from .jsonl import checked_line as checked_line
 from .jsonl import json_line as json_line

@@ -12,6 +12,11 @@ from typing import Any, TypeVar
 from rag_evaluator.errors import FRESH, ResultsError
 from rag_evaluator.files.atomic import short_digest, writing
 
+Json = Mapping[str, Any]
+"""An object of JSON, which is only read. Any: what JSON has."""
+JsonDict = dict[str, Any]
+"""One that is being made."""
+
 SYNC_SECONDS = 1.0
 
 CHECKSUM = b', "sha256": "'
@@ -19,23 +24,23 @@ Item = TypeVar("Item")
 Key = tuple[str, ...]
 
 
-def json_line(record: Mapping[str, Any]) -> bytes:
+def json_line(record: Json) -> bytes:
     """A record as its line of a JSON Lines file."""
     return (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
-def checked_line(record: Mapping[str, Any]) -> bytes:
+def checked_line(record: Json) -> bytes:
     """A record as its line, with a checksum of the line as its last key."""
     body = json_line(record)[:-2]  # without the brace and the end of the line
     return body + CHECKSUM + _checksum(body) + b'"}\n'
 
 
-def read_checked(line: bytes) -> dict[str, Any]:
+def read_checked(line: bytes) -> JsonDict:
     """The record of a line with a checksum. Raises `ValueError` where it is damaged."""
     body, mark, checksum = line.rpartition(CHECKSUM)
     if not mark or checksum != _checksum(body) + b'"}\n':
         raise ValueError("its checksum does not fit")
-    record: dict[str, Any] = json.loads(body + b"}")
+    record: JsonDict = json.loads(body + b"}")
     return record
 
 
@@ -139,7 +144,7 @@ class Records:
             self._read(other)
         self._end = self._read(path) if path.is_file() else 0
 
-    def find(self, key: Key) -> dict[str, Any] | None:
+    def find(self, key: Key) -> JsonDict | None:
         """The last record under a key, its key included, if there is one."""
         if key not in self._places:
             return None
@@ -148,7 +153,7 @@ class Records:
             file.seek(place)
             return read_checked(file.readline())
 
-    def append(self, key: Key, values: Mapping[str, Any]) -> None:
+    def append(self, key: Key, values: Json) -> None:
         """Record values under a key; on disk within a second.
 
         Raises `ResultsError` if they cannot be written (a full disk).

@@ -1,11 +1,11 @@
 """Files of models that hold no weights: pointers of Git LFS, safetensors that are damaged or not complete."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.jsonl import Json
 
 POINTER = b"version https://git-lfs"
 POINTER_SIZE = 1024  # bytes; a pointer is smaller
@@ -25,10 +25,10 @@ def refuse_pointers(folder: Path, key: str = "judge.model") -> None:
             )
 
 
-def saved_tensors(folder: Path) -> Iterator[Mapping[str, Any]]:
+def saved_tensors(folder: Path) -> Iterator[Json]:
     """`dtype`, `shape` and `data_offsets` of each tensor of a folder's safetensors, from the headers of the files.
 
-    Raises `ModelError` for a file that is damaged or not complete. Any: JSON.
+    Raises `ModelError` for a file that is damaged or not complete.
     """
     for path in sorted(folder.glob("*.safetensors")):
         size = path.stat().st_size - 8

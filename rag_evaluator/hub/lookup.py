@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.config import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files import refuse_pointers
+from rag_evaluator.files import JsonDict, refuse_pointers
 
 
 def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
@@ -43,8 +43,8 @@ def refuse_no_folder(model: str, key: str = "judge.model") -> None:
         )
 
 
-def read_settings(path: Path, key: str) -> dict[str, Any]:
-    """The JSON object in a file of a model's folder. Raises `ModelError`. Any: JSON.
+def read_settings(path: Path, key: str) -> JsonDict:
+    """The JSON object in a file of a model's folder. Raises `ModelError`.
 
     Args:
         key: of the configuration, named in errors.

@@ -3,7 +3,8 @@
 import gc
 import os
 import sys
-from typing import Any
+
+from rag_evaluator.files import JsonDict
 
 
 def usable_cores() -> int:
@@ -13,7 +14,7 @@ def usable_cores() -> int:
     return min(int(cpu_count()), int(os.environ.get("SLURM_CPUS_PER_TASK") or sys.maxsize))
 
 
-def devices() -> dict[str, Any]:  # Any: JSON
+def devices() -> JsonDict:
     """The version of torch, its threads, the cores for them, and each GPU with its memory in bytes."""
     import torch
 

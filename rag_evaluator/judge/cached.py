@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.files import Records, short_digest
+from rag_evaluator.files import Json, Records, short_digest
 from rag_evaluator.judge.engines.event_loop import SingleFlight
 from rag_evaluator.judge.given import as_judge
 from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
 
-Kept = Mapping[str, Any]  # JSON
+Kept = Json  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options
 Answer = TypeVar("Answer")
 RESERVE = 64  # tokens for a short answer, and for tokens that join differently than in the count

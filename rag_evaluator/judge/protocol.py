@@ -8,13 +8,13 @@ import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, short_digest
 from rag_evaluator.judge.grammar.answers import row_of
 from rag_evaluator.judge.grammar.cut import part_of
 from rag_evaluator.judge.grammar.faults import Schema
@@ -163,8 +163,8 @@ class PromptText(str):
     data: BaseModel | None
     name: str
     source: str
-    values: Mapping[str, Any] | None
-    examples: Sequence[Mapping[str, Any]]
+    values: Json | None
+    examples: Sequence[Json]
 
     def __new__(
         cls,
@@ -172,8 +172,8 @@ class PromptText(str):
         data: BaseModel | None = None,
         name: str = "prompt",
         source: str = "",
-        values: Mapping[str, Any] | None = None,
-        examples: Sequence[Mapping[str, Any]] = (),
+        values: Json | None = None,
+        examples: Sequence[Json] = (),
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
         prompt.data = data

@@ -3,17 +3,18 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files import Json
 from rag_evaluator.judge.grammar.schema import on_scale, unique_keys
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
 KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)
-Line = BaseModel | Mapping[str, Any] | str
+Line = BaseModel | Json | str
 Rule = Callable[[str, type[BaseModel]], Line]
 Script = Rule | Sequence[Line] | Mapping[str, Line]
 Choices = Callable[[str, Sequence[str]], Mapping[str, float] | str]

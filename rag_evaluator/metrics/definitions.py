@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from rag_evaluator.config import Config, Key, Names, Number, Section, explain, prompt_owners
 from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.metrics.own.function import check_arguments
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name, plain_name
@@ -98,7 +99,7 @@ class AskedMetric(OwnMetric):
     question: Annotated[str, Field(pattern=r"\S")]
     columns: Names = Field(min_length=1)
     scale: Annotated[dict[int, str], BeforeValidator(read_scale)]
-    examples: list[dict[str, Any]] = Field(default_factory=list)
+    examples: list[JsonDict] = Field(default_factory=list)
 
 
 class ComputedMetric(OwnMetric):
@@ -158,7 +159,7 @@ def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
         config.refuse((SECTION, name), f"is the name of {what}. Choose another name.")
 
 
-def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+def _asked(config: Config, name: str, written: Json) -> Metric:
     options = validated(config, (SECTION, name), written, AskedMetric)
     columns = _columns(config, name, options.columns)
     places = [(SECTION, name, "examples", position) for position in range(len(options.examples))]
@@ -176,7 +177,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     )
 
 
-def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+def _computed(config: Config, name: str, written: Json) -> Metric:
     options = validated(config, (SECTION, name), written, ComputedMetric)
     return Metric(
         "rag_evaluator.metrics.own.function:FunctionScore",
@@ -188,7 +189,7 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     )
 
 
-def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+def _of_ragas(config: Config, name: str, written: Json) -> Metric:
     from rag_evaluator.metrics.own.ragas_object import row_of_object  # imports ragas
 
     options = validated(config, (SECTION, name), written, RagasObjectMetric)
@@ -231,7 +232,7 @@ def _canonical(config: Config, column: str) -> str:
     return ColumnNames(config.columns).mapping.get(column) or canonical_column(column) or column
 
 
-def _example(config: Config, place: Key, options: AskedMetric, columns: Mapping[str, bool]) -> dict[str, Any]:
+def _example(config: Config, place: Key, options: AskedMetric, columns: Mapping[str, bool]) -> JsonDict:
     """`values`, `reason` and `label` of the example at a place; its label is written as a number, or as its meaning."""
     written = options.examples[int(place[-1])]
     canonical = {key if key in ANSWER else _canonical(config, key): value for key, value in written.items()}

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -15,7 +15,7 @@ from rag_evaluator.errors import (
     PromptTooLongError,
     RagEvaluatorError,
 )
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.hub import in_one_line
 from rag_evaluator.judge import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of, shares_of
 from rag_evaluator.metrics.work_checks import as_asked, texts_in
@@ -50,11 +50,11 @@ class Recorder(InstructorBaseRagasLLM):
 
     is_async = True  # prompts of users' own ragas metrics look at it
 
-    def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any], repeat: int = 0) -> None:
+    def __init__(self, judge: JudgeProtocol | None, columns: Json, repeat: int = 0) -> None:
         self.judge = judge
         self.columns = columns
         self.repeat = repeat
-        self.judgements: list[dict[str, Any]] = []
+        self.judgements: list[JsonDict] = []
         self.too_long = False
         self.lost: JudgeLostError | None = None
         self.failed: dict[str, str] = {}
@@ -138,7 +138,7 @@ class Recorder(InstructorBaseRagasLLM):
         name: str,
         response: Mapping[str, object],
         confidence: Sequence[float] = (),
-        values: Mapping[str, Any] | None = None,
+        values: Json | None = None,
     ) -> None:
         """Record what no question belongs to: what a function says of its own value, or a verifier of sentences.
 
@@ -169,10 +169,10 @@ class Recorder(InstructorBaseRagasLLM):
         )
         self.judgements.append(judgement.to_json())
 
-    def _refer(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _refer(self, values: Json) -> JsonDict:
         """The values, with the names of columns and answers in place of their texts."""
         return refer(values, self._known, [judgement["response"] for judgement in self.judgements])
 
     @cached_property
-    def _known(self) -> dict[Hashable, dict[str, Any]]:
+    def _known(self) -> dict[Hashable, JsonDict]:
         return references(self.columns)

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.config import Language, file_name, find_language, misspelt
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import JsonDict, short_digest
 from rag_evaluator.judge import PromptText
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
@@ -53,12 +53,12 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
     return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
 
 
-def _shown(model: BaseModel) -> dict[str, Any]:
+def _shown(model: BaseModel) -> JsonDict:
     """What a prompt shows of an example: nothing of fields that may be left out and are."""
     return model.model_dump(exclude_none=True)
 
 
-def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]]]:
+def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[JsonDict]]:
     """Instruction and examples read from a prompt's text: noise sensitivity keeps them in a function."""
     empty = prompt.input_model.model_construct(
         **{name: [] if name == "statements" else "" for name in prompt.input_model.model_fields}
@@ -77,7 +77,7 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
     ]
 
 
-def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:
+def _find_frame(prompt: "BasePrompt[Any, Any]", values: JsonDict) -> Frame | None:
     text = prompt.to_string(prompt.input_model(**values))
     start = text.rfind(MARK) + len(MARK)
     try:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
 from rag_evaluator.config import all_features, load, pack_folders
+from rag_evaluator.files import JsonDict
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_file, pack_path, read_pack
 from rag_evaluator.ragas_library import BasePrompt
 
@@ -25,7 +26,7 @@ Label = Annotated[Literal[1, 2, 3, 4, 5], READ, SHOWN]
 
 def _input(name: str, **fields: Any) -> type[BaseModel]:
     """The model of what is asked about, whose prompt shows its values only: name of a field -> its type."""
-    known: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
+    known: JsonDict = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
     made: type[BaseModel] = create_model(name, __module__=__name__, **known)
     return made
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config import find_language, pack_folders
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files import short_digest, write_json
+from rag_evaluator.files import Json, JsonDict, short_digest, write_json
 from rag_evaluator.results import numbered
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Pack:
 
     language: str
     instruction: str
-    examples: Sequence[Mapping[str, Any]] = field(repr=False)
+    examples: Sequence[Json] = field(repr=False)
     original_hash: str | int | None = None
     ragas_version: str = field(default_factory=installed_ragas)
 
@@ -181,7 +181,7 @@ def check_options(pack: Pack, original: "BasePrompt[Any, Any]") -> None:
         option_texts(pack)
 
 
-def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> list[dict[str, Any]]:
+def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> list[JsonDict]:
     """A pack's examples as the models of its prompt read them, with today's fields and no others.
 
     Raises `PromptError` naming `source`, example and field.
@@ -204,7 +204,7 @@ def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object)
     return examples
 
 
-def _renamed(values: Mapping[str, Any], model: type[BaseModel]) -> Mapping[str, Any]:
+def _renamed(values: Json, model: type[BaseModel]) -> Json:
     """What ragas 0.2 or 0.3 saved of an example, under the names of today's fields."""
     if "sentences" in values and "statements" in model.model_fields:  # first releases of 0.2: a list for each sentence
         return {"statements": [text for sentence in values["sentences"] for text in sentence["simpler_statements"]]}
@@ -245,7 +245,7 @@ class CustomQuestion:
 
     text: str
     scale: Mapping[int, str]
-    examples: Sequence[Mapping[str, Any]] = ()
+    examples: Sequence[Json] = ()
 
 
 def as_shown(value: Any) -> str:

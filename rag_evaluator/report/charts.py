@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import Any
 
 from markupsafe import Markup
 
+from rag_evaluator.files import JsonDict
 from rag_evaluator.report.pages import clean
 from rag_evaluator.results import shortened
 
@@ -22,7 +22,7 @@ LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter
 BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
-Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
+Spec = JsonDict  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
 NO_XML = re.compile("[\ufffe\uffff]")
 INK = "light-dark(#1d1f21, #e8e8e6)"

@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rag_evaluator.config import next_words
-from rag_evaluator.files import ACTIVITY, file_digest, write_whole
+from rag_evaluator.files import ACTIVITY, Json, JsonDict, file_digest, write_whole
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import answer_html, figures_html, worst_html
@@ -56,7 +56,7 @@ def write_document(
     write_whole(out, write)
 
 
-def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None = None) -> dict[str, Any]:
+def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None = None) -> JsonDict:
     """The values of the page. Any: see `run.html`."""
     first, *others = names_of(runs)
     rows = int(runs[0].manifest.get("rows") or 0)
@@ -126,7 +126,7 @@ def _made(folders: Sequence[Path], rows: Sequence[Numbers]) -> list[str]:
     return [pair_html(runs, row) if len(runs) > 1 else row_html(runs[0], int(row[0] or 0)) for row in rows]
 
 
-def _index(rows: Sequence[TableRow], places: Sequence[int], texts: Iterable[str]) -> Mapping[str, Any]:
+def _index(rows: Sequence[TableRow], places: Sequence[int], texts: Iterable[str]) -> Json:
     """What the table shows, column by column.
 
     Args:

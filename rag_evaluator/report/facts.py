@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from rag_evaluator.files import json_text
+from rag_evaluator.files import Json, json_text
 from rag_evaluator.report.pages import number, render, rows_link
 from rag_evaluator.results import (
     Run,
@@ -18,7 +18,6 @@ from rag_evaluator.results import (
 )
 from rag_evaluator.statistics import Scale
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
 

@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset import ColumnNames, InputRecord
 from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.report.facts import judged_by
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.row_scores import MetricView, metric_views
@@ -17,10 +18,8 @@ from rag_evaluator.report.table import names_of
 from rag_evaluator.report.texts import ShownText, TextPart, difference, shown
 from rag_evaluator.results import DROPPED, Run, Tone, row_name, samples_of
 
-Json = Mapping[str, Any]  # Any in this module: JSON, and the values of templates
 
-
-def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropped: Json) -> list[dict[str, Any]]:
+def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropped: Json) -> list[JsonDict]:
     """The contexts in a column of a row, each with what is known of it.
 
     `marks` are verdicts on it alone, each with who said it how many times. `supports` are the sentences that it alone
@@ -54,7 +53,7 @@ def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropp
     ]
 
 
-def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict[str, Any]:
+def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> JsonDict:
     """What `row.html` shows of a row. Raises `IndexError` if there is none of this number, `ResultsError` for damaged
     files.
 
@@ -88,7 +87,7 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
     }
 
 
-def column_values(run: Run, values: Json) -> dict[str, Any]:
+def column_values(run: Run, values: Json) -> JsonDict:
     """The columns of a row under ragas' names; empty where they cannot be read."""
     mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
     with suppress(RagEvaluatorError):
@@ -126,7 +125,7 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
         None if row is None else column_values(run, run.row(row)).get("response")
         for run, row in zip(runs, rows, strict=True)
     ]
-    sides: list[dict[str, Any]] = []
+    sides: list[JsonDict] = []
     for place, (run, row, name) in enumerate(zip(runs, rows, names_of(runs), strict=True)):
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
         view = None if row is None else row_values(run, row, against=others)
@@ -142,7 +141,7 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
     return render("row_pair.html", pair=pair)
 
 
-def _pair_metrics(views: Sequence[Json | None]) -> Iterator[dict[str, Any]]:
+def _pair_metrics(views: Sequence[Json | None]) -> Iterator[JsonDict]:
     """Each metric on every side, None where a run has none; the difference is that of the last one to the first."""
     by_side = [{metric.name: metric for metric in view["metrics"]} if view else {} for view in views]
     for name in dict.fromkeys(name for side in by_side for name in side):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.report.pages import clean, percent
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.report.texts import ShownText, short, shown
@@ -29,7 +29,6 @@ from rag_evaluator.results import (
     tone_of,
 )
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
 Prompt = tuple[str, str, int, str, str]  # name, key of its head in `frames_of`, characters of that, input, tail
@@ -278,7 +277,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
     return tuple(views)
 
 
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> dict[str, Any]:
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> JsonDict:
     """A score as it was made once.
 
     `repeat` counts from 1, None: it was made once only. `outcome` is what the value stands for, of a metric that names

@@ -3,13 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from rag_evaluator.files import Json
 from rag_evaluator.report.pages import percent
 from rag_evaluator.report.texts import SentenceView, Span, TextPart, divided, short, shown
 from rag_evaluator.results import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 Value = TypeVar("Value")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluator.dataset import ALIASES, accepted_names, as_key
-from rag_evaluator.files import folder_names
+from rag_evaluator.files import Json, JsonDict, folder_names
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, worst_first
 
@@ -23,7 +23,7 @@ FIRST = 50  # rows that are looked at to find out which of them there are
 SEARCH_IN = ("id", "user_input", "response", "reference")
 PARTS = {"worst": "Worst rows", "means": "Means", "rows": "All rows", "spread": "Charts", "what": "What was run"}
 COMPARED_PARTS = {"content": "Figures", "worst-1": "Worst rows", "rows": "All rows", "what-0": "What was run"}
-Row = Mapping[str, Any]  # a line of `scores.jsonl`; Any: JSON
+Row = Json  # a line of `scores.jsonl`; Any: JSON
 Scores = Mapping[str, float | None]
 
 
@@ -90,7 +90,7 @@ def own_key(name: str, run: int) -> str:
     return f"{name} {run}"
 
 
-def table_values(runs: Sequence[Run]) -> dict[str, Any]:
+def table_values(runs: Sequence[Run]) -> JsonDict:
     """What `run.html` shows around the rows, and the parts of the page that it links to. Any: see there."""
     parts = PARTS if len(runs) == 1 else COMPARED_PARTS
     lines_of = names_of(runs)[0] if len(runs) > 1 else ""

@@ -9,13 +9,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset import ID, Sample, as_key, column_names, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
+from rag_evaluator.files import Json
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
@@ -45,7 +46,7 @@ NOISE = "repeats"  # how often, by the same judge: the mean of more scores is th
 DEFAULTS = {"reasons": "full", "examples": "all"}
 """Parts that are written only where they differ from this."""
 ABSENT = "absent"  # any other part that a signature lacks: equal to no value
-Values = Mapping[str, Any]  # Any: JSON
+Values = Json
 EXPECTED = ("reference", "reference_contexts")
 # of a value, and parts of a condition, shown at most
 LETTERS = 60

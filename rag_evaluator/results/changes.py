@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from rag_evaluator.dataset import as_key
+from rag_evaluator.files import JsonDict
 from rag_evaluator.results.judgement import JudgedVerdict, explained
 from rag_evaluator.results.meanings import GRADES
 from rag_evaluator.results.overview import counted, shortened
@@ -113,7 +114,7 @@ class ChangedScore:
         lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
         return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """All but contexts, and what depends on the order of rows."""
         objects = {name: part for name, part in asdict(self).items() if name not in ON_PAGES}
         return {**objects, "verdicts": [{**asdict(change), "says": change.says()} for change in self.verdicts]}

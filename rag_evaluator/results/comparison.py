@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rag_evaluator.files import JsonDict
 from rag_evaluator.results.changes import ChangedScore
 from rag_evaluator.results.conclusion import Conclusion, with_ends, with_interval
 from rag_evaluator.results.overview import Grid, WithOverview, counted
@@ -33,7 +34,7 @@ class ComparedMetric:
     group_by: str | None = None
     group: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """The figures as one flat JSON object, as a row of a table has them."""
         figures = self.figures
         difference = self.figures.difference
@@ -94,7 +95,7 @@ class LabelDifference:
     tested: MetricComparison | None = None
     contradicting: tuple[int, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """The figures, with the p-values and the conclusion."""
         tested = self.tested
         return {
@@ -214,11 +215,11 @@ class Comparison(WithOverview):
                 only = f"{figures.only_a:,} in {baseline}, {figures.only_b:,} in {match.run}"
                 yield f"  {figures.metric}: rows that only one run scored: {only}"
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[JsonDict]:
         """One flat object per line of the table, groups last."""
         return [line.to_json() for line in (*self.metrics, *self.groups)]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Everything as JSON."""
         return {
             "conclusion": self.conclusion.to_json(),

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag_evaluator.config import DEMO, all_features, find_language, model_of
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
@@ -39,7 +40,7 @@ class Conclusion:
         if self.next:
             yield f"Next: {self.next}"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         return asdict(self)
 
 
@@ -56,24 +57,21 @@ def next_command(*choices: Sequence[object]) -> str:
     return ""
 
 
-def is_judged(manifest: Mapping[str, Any], metric: str, by: Sequence[str] = ("judge", "verifier")) -> bool:
-    """Whether a model judged, by the signature: a language model, or a verifier, which may read what one wrote.
-
-    Any: JSON.
-    """
+def is_judged(manifest: Json, metric: str, by: Sequence[str] = ("judge", "verifier")) -> bool:
+    """Whether a model judged, by the signature: a language model, or a verifier, which may read what one wrote."""
     signature = (manifest.get("signatures") or {}).get(metric, "")
     return any(f"|{kind}:" in signature for kind in by)
 
 
-def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration with the judge that judged: one given in Python is not the one that it names. Any: JSON."""
+def judged_config(manifest: Json) -> Json:
+    """The configuration with the judge that judged: one given in Python is not the one that it names."""
     config = config_of(manifest)
     model = judge_of(manifest)
     return {**config, "judge": {"model": model}} if isinstance(model, str) else config
 
 
-def judge_model(config: Mapping[str, Any]) -> str:
-    """The model of the judge, as a configuration names it. Any: JSON."""
+def judge_model(config: Json) -> str:
+    """The model of the judge, as a configuration names it."""
     return model_of(config.get("judge") or {})
 
 
@@ -90,11 +88,11 @@ def toy_sentence(model: str, language: str | None) -> str:
     return f"The demo judge is a toy{limit}: set judge.model to a model of your own." if model == DEMO else ""
 
 
-def judge_words(*configs: Mapping[str, Any]) -> str:
+def judge_words(*configs: Json) -> str:
     """`, according to this judge`.
 
     Args:
-        configs: of the run, as its manifest has it; of two runs with different judges both. Any: JSON.
+        configs: of the run, as its manifest has it; of two runs with different judges both.
     """
     models = list(map(judge_model, configs))
     if DEMO in models:
@@ -104,11 +102,11 @@ def judge_words(*configs: Mapping[str, Any]) -> str:
     return ", according to this judge" if len(models) == 1 else ", according to these judges"
 
 
-def judged_by(manifests: Sequence[Mapping[str, Any]], metrics: Iterable[str], useful: Collection[str]) -> str:
+def judged_by(manifests: Sequence[Json], metrics: Iterable[str], useful: Collection[str]) -> str:
     """Who judged these metrics: `, according to this judge`, with their names if it is not all; empty where none did.
 
     Args:
-        manifests: of the run; of two runs that were judged differently both. Any: JSON.
+        manifests: of the run; of two runs that were judged differently both.
         useful: metrics of which the judge is known to be useful: nothing is said of them.
     """
     names = list(dict.fromkeys(metrics))
@@ -122,11 +120,11 @@ def judged_by(manifests: Sequence[Mapping[str, Any]], metrics: Iterable[str], us
     return f"{words} ({listed(judged)})" if 0 < len(judged) < len(names) else words
 
 
-def the_judge(config: Mapping[str, Any]) -> str:
+def the_judge(config: Json) -> str:
     """The judge as the subject of a sentence: `The judge`, `The toy judge`.
 
     Args:
-        config: of the run, as its manifest has it. Any: JSON.
+        config: of the run, as its manifest has it.
     """
     return "The toy judge" if judge_model(config) == DEMO else "The judge"
 

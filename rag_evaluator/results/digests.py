@@ -1,14 +1,13 @@
 """What a verifier said of sentences, as the details of a score hold it; and the threshold that labels gave it."""
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from rag_evaluator.dataset import as_key
+from rag_evaluator.files import Json
 from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.results.manifest import parts_of
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 SENTENCES = "sentences"  # what a threshold is of; earlier versions also had some of `rows`
 PARTS = ("verifier", "kind", "base", "evidence", "judge", "prompts")
 """Parts of a signature on which a probability depends."""

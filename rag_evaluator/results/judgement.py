@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any
 
 from rag_evaluator.dataset import as_key
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results.meanings import CHOSEN, FACTS, PAIRED, Meaning, Verdicts, verdicts_of
 from rag_evaluator.results.overview import shortened
 
 VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 # shown of a score at most
 LINES = 3
 LETTERS = 160
@@ -60,7 +60,7 @@ class Judgement:
         """The inverse of `to_json`; keys of other things are left alone."""
         return cls(metric=metric, **{name: data[name] for name in data if name in WRITTEN})
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """JSON object; what concerns a thought is there only if there was one."""
         record = asdict(self)
         for name in ("metric",) if self.thinking is not None else ("metric", "thinking", "thinking_tokens", "cut"):

@@ -12,6 +12,7 @@ from typing import Any
 from rag_evaluator.config import DEMO
 from rag_evaluator.dataset import RowChoice
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
 
 PROGRAM = "rag_evaluator"
@@ -26,7 +27,7 @@ FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 # Any in this module: JSON.
 
 
-def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+def misfit(summary: Json, manifest: Json) -> str:
     """Why a summary is of other metrics, or of more or fewer rows, than the manifest names; empty if it is not."""
     metrics = manifest.get("metrics")
     rows = manifest.get("rows")
@@ -38,7 +39,7 @@ def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     return ""
 
 
-def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def as_written(manifest: Json) -> JsonDict:
     """What a manifest file says: the program, and all but the texts of the prompts."""
     return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
 
@@ -53,17 +54,17 @@ def again(folder: Path) -> str:
     return f"'{command('merge', folder)}' writes it again, from the folder's journal."
 
 
-def rows_of(manifest: Mapping[str, Any]) -> str:
+def rows_of(manifest: Json) -> str:
     """How many rows there are, and of how many: `20 of 1,000 rows (limit)`, `1000 rows`."""
     return partial_rows(manifest) or f"{manifest.get('rows', 0)} rows"
 
 
-def partial_rows(manifest: Mapping[str, Any]) -> str | None:
+def partial_rows(manifest: Json) -> str | None:
     """Which rows of the dataset were taken; None: all."""
     return str(RowChoice(**manifest[PART])) if manifest.get(PART) else None
 
 
-def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def config_of(manifest: Json) -> Json:
     """The configuration in a manifest; empty where there is none."""
     config = manifest.get("config")
     return config if isinstance(config, Mapping) else {}
@@ -94,11 +95,11 @@ def names_us(manifest: Any) -> bool:
     return isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
 
 
-def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+def judge_of(manifest: Json) -> Json | str | None:
     """The judge that judged, by the signatures: its configuration; the name of one without a digest; None: none."""
     lines = (manifest.get("signatures") or {}).values()
     identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
-    judge: Mapping[str, Any] = config_of(manifest).get("judge") or {}
+    judge: Json = config_of(manifest).get("judge") or {}
     if identity == UNNAMED and judge.get("model") != DEMO:  # older folders have the demo judge's name
         return str(judge.get("model"))
     is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity

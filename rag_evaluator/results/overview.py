@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rag_evaluator.files import Json, JsonDict
 
 STAGES = ("retrieval", "generation", "other")  # in the order shown; metrics of which no stage is known are `other`
-Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
+Figures = Json  # those of a metric, as in `summary.json`
 REASONS_SHOWN = 3  # for what is missing, of each metric
 WIDE = 140  # columns of a terminal that have room for all columns of a table
 ENDLESS = 100_000  # characters of a line that is not broken
@@ -78,7 +80,7 @@ class Grid:
         rows = [[printable(row[at]) for at in places if at < len(row)] for row in self.rows]
         whole = [[heading for heading, _ in columns], *(row for row in rows if len(row) > 1)]
         needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(*whole, strict=True)) + 1
-        look: dict[str, Any] = {} if lines else {"title_justify": "left", "pad_edge": False, "padding": (0, 2, 0, 0)}
+        look: JsonDict = {} if lines else {"title_justify": "left", "pad_edge": False, "padding": (0, 2, 0, 0)}
         table = Table(title=Text(printable(self.title)), box=HEAVY_HEAD if lines else None, **look)
         if len(columns) < len(self.columns):
             table.caption = Text(f"{', '.join(self.further)}: in {WIDE} columns and more")
@@ -129,14 +131,14 @@ class WithOverview:
 
 
 def means(
-    title: str, kind: str, rows: Mapping[str, Mapping[str, Any]], none: str, reasons: int | None = REASONS_SHOWN
+    title: str, kind: str, rows: Mapping[str, Json], none: str, reasons: int | None = REASONS_SHOWN
 ) -> Iterator[Grid | str]:
     """A table of means with coverage, by stage, and the most frequent reasons for what is missing.
 
     Args:
         kind: what the rows are, the heading of their names.
         rows: name -> figures, as in `summary.json`: mean, scored, count, reasons; `stage` where it has one, `dropped`
-            where contexts may be left out. Any: JSON.
+            where contexts may be left out.
         none: shown where there is nothing to average.
         reasons: shown per row at most; None shows all.
     """

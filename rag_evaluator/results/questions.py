@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.results.run import Run
 
-Values = Mapping[str, Any]  # Any in this module: JSON
+Values = Json  # Any in this module: JSON
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def numbered(texts: Sequence[str]) -> str:
     return "\n\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
 
 
-def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
+def references(columns: Values) -> dict[Hashable, JsonDict]:
     """Text -> reference, for every text that a row holds as a column or in a list of texts.
 
     An object of texts is found by its items.
     """
-    places: dict[Hashable, dict[str, Any]] = {}
+    places: dict[Hashable, JsonDict] = {}
     for name, value in columns.items():
         if isinstance(value, str):
             places.setdefault(value, {"column": name})
@@ -85,7 +85,7 @@ def references(columns: Values) -> dict[Hashable, dict[str, Any]]:
     return places
 
 
-def refer(values: Values, known: Mapping[Hashable, Values], answers: Sequence[Any]) -> dict[str, Any]:
+def refer(values: Values, known: Mapping[Hashable, Values], answers: Sequence[Any]) -> JsonDict:
     """An input with references in place of values, the inverse of `resolve`.
 
     Args:
@@ -134,7 +134,7 @@ def resolve(reference: Any, columns: Values, answers: Sequence[Any]) -> Any:
     return value[reference["item"]] if "item" in reference else value
 
 
-def input_values(parts: Values, columns: Values, answers: Sequence[Any]) -> dict[str, Any]:
+def input_values(parts: Values, columns: Values, answers: Sequence[Any]) -> JsonDict:
     """The values of an input, the inverse of `refer`; those that cannot be found are left out."""
     values = {}
     for name, part in parts.items():
@@ -143,7 +143,7 @@ def input_values(parts: Values, columns: Values, answers: Sequence[Any]) -> dict
     return values
 
 
-def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dict[str, Any]]:
+def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[JsonDict]:
     """All that the judge was asked about a score: `row, metric, prompt, prompt_digest, text`, in the order of asking.
 
     That of a repeated score has its `repeat`, too.
@@ -183,7 +183,7 @@ def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> 
     return put_together((Frame(**frame) for frame in frames), values)
 
 
-def read_questions(folder: str | Path, row: int | None = None) -> Iterator[dict[str, Any]]:
+def read_questions(folder: str | Path, row: int | None = None) -> Iterator[JsonDict]:
     """Yield every question that a run asked the judge, in the order of the details.
 
     Args:

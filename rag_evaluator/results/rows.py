@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator.dataset import ID, Sample, as_key
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.files import json_line
+from rag_evaluator.files import Json, JsonDict, json_line
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
 
@@ -18,19 +18,19 @@ APPLICABLE = "applicable"  # of a line of the details: false where there was not
 DROPPED = "dropped_contexts"
 LABELS = "labels"  # of a metric in `summary.json`
 DETAILS = "details.jsonl"
-Record = Mapping[str, Any]  # a line of the file; Any: JSON
+Record = Json  # a line of the file; Any: JSON
 Cell = tuple[int, str]  # place of the row, metric
 Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
 HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric
 
 
-def own_name(row: Mapping[str, Any]) -> str:
-    """The id of a row as sentences and pages show it; empty where it has none. Any: JSON."""
+def own_name(row: Json) -> str:
+    """The id of a row as sentences and pages show it; empty where it has none."""
     return printable(as_key(row.get(ID)) or "")[:LONGEST]
 
 
-def row_name(place: int, row: Mapping[str, Any]) -> str:
-    """What a row is called: its id, else the number of its line in `scores.jsonl`, from 1. Any: JSON.
+def row_name(place: int, row: Json) -> str:
+    """What a row is called: its id, else the number of its line in `scores.jsonl`, from 1.
 
     Args:
         place: among all rows, from 0.
@@ -60,7 +60,7 @@ class Score:
     value: float
     reason: str | None = None
     contexts: Sequence[int] | None = None
-    judgements: Sequence[Mapping[str, Any]] = ()
+    judgements: Sequence[Json] = ()
     lasting: bool = field(default=False, compare=False)
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
@@ -119,7 +119,7 @@ class Score:
             is_applicable=any(score.is_applicable for score in scores),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """JSON object without `lasting` and `repeated`; a missing value is null; what is as usual is left out."""
         return {
             "value": None if self.missing else self.value,
@@ -167,7 +167,7 @@ class Heading:
 
     columns: Sequence[str]
     metrics: Sequence[str]
-    manifest: Mapping[str, Any]
+    manifest: Json
 
 
 def dropped_contexts(scored: Row) -> dict[str, list[int]]:
@@ -180,7 +180,7 @@ def dropped_contexts(scored: Row) -> dict[str, list[int]]:
     }
 
 
-def scored_row(scored: Row) -> dict[str, Any]:
+def scored_row(scored: Row) -> JsonDict:
     """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
     row = {**scored.sample.row, **values}

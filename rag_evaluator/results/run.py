@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from rag_evaluator.dataset import ALIASES, ColumnNames, Sample, accepted_names, is_cells, numbered, open_dataset
 from rag_evaluator.dataset import samples_of as kept_samples
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files import file_digest, short_digest
+from rag_evaluator.files import Json, JsonDict, file_digest, short_digest
 from rag_evaluator.results.manifest import (
     SCORES,
     WRITTEN,
@@ -40,7 +40,6 @@ from rag_evaluator.results.tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
-Json = Mapping[str, Any]  # Any in this module: JSON
 HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
@@ -60,14 +59,13 @@ class ScoreTable:
     name: str
     samples: Sequence[Sample]
     scores: Mapping[str, Sequence[float]]
-    manifest: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    manifest: Json = field(default_factory=dict)  # Any: JSON
     records: Callable[[Collection[Cell]], Details] = lambda cells: {}
-    summary: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    summary: Mapping[str, JsonDict] = field(default_factory=dict)
     folder: None = None
 
     @property
-    def config(self) -> Mapping[str, Any]:
-        """Any: JSON."""
+    def config(self) -> Json:
         return config_of(self.manifest)
 
     def named(self, name: str) -> "ScoreTable":
@@ -165,9 +163,9 @@ class Run:
         return config_of(self.manifest)
 
     @cached_property
-    def summary(self) -> Mapping[str, dict[str, Any]]:
+    def summary(self) -> Mapping[str, JsonDict]:
         with _reading(self.folder / "summary.json") as path:
-            summary: Mapping[str, dict[str, Any]] = json.loads(path.read_bytes())
+            summary: Mapping[str, JsonDict] = json.loads(path.read_bytes())
             fault = misfit(summary, self.manifest)
         if fault:
             raise changed(path, fault)
@@ -220,13 +218,13 @@ class Run:
         """What the rows come to."""
         return tally_of(self.manifest, self.summary, self.scores, self.samples)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[JsonDict]:
         """The scored rows as they were written, in order."""
         with self._open(SCORES) as file:
             for line in file:
                 yield dict(json.loads(line))
 
-    def row(self, number: int) -> dict[str, Any]:
+    def row(self, number: int) -> JsonDict:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
         if not 0 <= number < len(self._offsets):
             raise IndexError(number)
@@ -238,7 +236,7 @@ class Run:
         """What a row is called, see `row_name`. Raises `IndexError`."""
         return row_name(number, self.row(number))
 
-    def details(self, number: int) -> list[dict[str, Any]]:
+    def details(self, number: int) -> list[JsonDict]:
         """The details of a row: a record per metric, or per metric and repeat; none if the row has none."""
         with self._open(DETAILS) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
 

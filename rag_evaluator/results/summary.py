@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -18,7 +19,7 @@ NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
-NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
+NO_FIGURE: Json = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
 Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would
 
@@ -44,8 +45,8 @@ class Reporting:
     stages: Mapping[str, str] = field(default_factory=dict)
 
 
-def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
-    """What a manifest says; the defaults where it says nothing. Any: JSON."""
+def reporting_of(manifest: Json) -> Reporting:
+    """What a manifest says; the defaults where it says nothing."""
     config = manifest.get("config", {})
     metrics = manifest.get("metrics", {})
     keys = {key: config[key] for key in ("ci_level", "cluster", "group_by") if config.get(key) is not None}
@@ -98,7 +99,7 @@ def figures(
     scale: Scale,
     level: float,
     threshold: float | None = None,
-) -> dict[str, Any]:
+) -> JsonDict:
     """What `summary.json` says of a metric, as JSON; None where there is no such number.
 
     There is no mean where fewer than half of the rows that have the metric's columns have a score.
@@ -153,14 +154,14 @@ def scale_seen(values: NDArray[np.float64]) -> Scale:
     return Scale(float(seen.min()), max(float(seen.max()), float(seen.min()) + 1.0), "continuous")
 
 
-def _json(estimate: Estimate) -> dict[str, Any]:
+def _json(estimate: Estimate) -> JsonDict:
     return {name: getattr(estimate, name) for name in INTERVAL}
 
 
 class Summary:
     """The figures of each metric, from rows that come one by one; the manifest says how they are reported."""
 
-    def __init__(self, metrics: Iterable[str], manifest: Mapping[str, Any]) -> None:
+    def __init__(self, metrics: Iterable[str], manifest: Json) -> None:
         self.reporting = reporting_of(manifest)
         self._values = {name: array("d") for name in metrics}
         self._remarks: dict[str, list[Remark]] = {name: [] for name in self._values}
@@ -187,16 +188,16 @@ class Summary:
             groups.setdefault(NO_VALUE if key is None else key, []).append(len(self._clusters))
         self._clusters.append(cluster_of(scored.sample, self.reporting))
 
-    def to_json(self) -> dict[str, dict[str, Any]]:
+    def to_json(self) -> dict[str, JsonDict]:
         """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
         return {name: self._of(name) for name in self._values}
 
-    def _of(self, name: str) -> dict[str, Any]:
+    def _of(self, name: str) -> JsonDict:
         by = self.reporting
         values = np.array(self._values[name])
         scale = by.scales.get(name) or scale_seen(values)
 
-        def of(places: Sequence[int]) -> dict[str, Any]:
+        def of(places: Sequence[int]) -> JsonDict:
             remarks = [self._remarks[name][at] for at in places]
             clusters = None if by.cluster is None else [self._clusters[at] for at in places]
             known = figures(values[places], remarks, clusters, scale, by.ci_level, by.thresholds.get(name))
@@ -220,7 +221,7 @@ class Summary:
         return {**whole, "groups": groups} if groups else whole
 
 
-def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def flat_rows(summary: Mapping[str, Json]) -> Iterator[JsonDict]:
     """A summary as rows of a table, a metric's groups after the metric; reasons and `worst_quarter` are left out."""
     for metric, whole in summary.items():
         yield {"metric": metric, **_flat(whole)}
@@ -229,18 +230,18 @@ def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
                 yield {"metric": metric, "group_by": column, "group": value, **_flat(group)}
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(row: Json) -> JsonDict:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
     left_out = [name for name, value in row.items() if isinstance(value, Mapping) or name == WORST_QUARTER]
     return {**{name: value for name, value in row.items() if name not in left_out}, **rates}
 
 
-def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
+def thought_figures(thoughts: int, cut: int) -> JsonDict:
     """What `summary.json` says of a metric's thoughts; nothing of a judge that does not think."""
     if not thoughts:
         return {}
     share = cut / thoughts
-    figures: dict[str, Any] = {"thoughts": thoughts, "cut": cut, "share_cut": share}
+    figures: JsonDict = {"thoughts": thoughts, "cut": cut, "share_cut": share}
     if share > MOST_CUT:
         figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
     return {"thinking": figures}

@@ -3,12 +3,12 @@
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.files import Json
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
 from rag_evaluator.statistics import Scale
@@ -30,7 +30,7 @@ class Tally:
         repeats: see `repeated_rows`.
     """
 
-    manifest: Mapping[str, Any]  # Any: JSON
+    manifest: Json
     summary: Mapping[str, Figures]
     scores: Mapping[str, Floats]
     scales: Mapping[str, Scale]
@@ -40,12 +40,12 @@ class Tally:
 
 
 def tally_of(
-    manifest: Mapping[str, Any],
+    manifest: Json,
     summary: Mapping[str, Figures],
     scores: Mapping[str, Sequence[float]],
     samples: Sequence[Sample],
 ) -> Tally:
-    """The tally of rows; of their texts only a hash is kept, so that a million rows fit. Any: JSON."""
+    """The tally of rows; of their texts only a hash is kept, so that a million rows fit."""
     reporting = reporting_of(manifest)
     clusters = [cluster_of(sample, reporting) for sample in samples]
     return Tally(
@@ -83,7 +83,7 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str)
     )
 
 
-def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
+def scales_of(manifest: Json, summary: Mapping[str, Figures]) -> dict[str, Scale]:
     """The scale of each metric; one that no manifest describes, as those of old versions, is taken for 0 to 1."""
     known = reporting_of(manifest).scales
     return {metric: known.get(metric, Scale()) for metric in summary}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset import SCORES, SUMMARY
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
 from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of
@@ -38,11 +39,11 @@ COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", 
 """Of the sheet of judgements. Confidences are in the details only: they may differ by millionths between batches,
 and a workbook has the same bytes whatever the batches were."""
 QUESTION = 80  # characters of it that are shown
-Cells = dict[str, Any]  # column -> what it shows; Any: JSON
+Cells = JsonDict  # column -> what it shows; Any: JSON
 OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
-def formats_of(book: Any) -> dict[str, Any]:
+def formats_of(book: Any) -> JsonDict:
     """The formats that sheets use: those of numbers, `heading`, `text` on one line, `wrapped`."""
     numbers = {name: book.add_format({"num_format": name, "valign": "top"}) for name in (GENERAL, SCORE, SHARE)}
     texts = {
@@ -65,7 +66,7 @@ class Sheet:
     def __init__(
         self,
         worksheet: Any,
-        formats: Mapping[str, Any],
+        formats: Json,
         columns: Sequence[str],
         numbers: Mapping[str, str],
         other: str = GENERAL,
@@ -118,7 +119,7 @@ def _fitting(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > XLSX_INTEGER else value
 
 
-def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[str, Figures]) -> None:
+def add_summary(worksheet: Any, formats: Json, by_metric: Mapping[str, Figures]) -> None:
     """Write what `summary.json` says but the reasons, and each mean with its interval as text."""
     shown = mean_heading(by_metric.values())
     names = dict.fromkeys(column for row in flat_rows(by_metric) for column in row)

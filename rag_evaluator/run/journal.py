@@ -19,14 +19,14 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_evaluator.errors import FRESH, ResultsError
-from rag_evaluator.files import checked_line, read_checked, read_lines
+from rag_evaluator.files import Json, JsonDict, checked_line, read_checked, read_lines
 from rag_evaluator.run.plan import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -71,10 +71,10 @@ class Manifest:
     """
 
     plan: Plan
-    about: Mapping[str, Any]
+    about: Json
     generation: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """JSON with the format and the plan's digest."""
         plan = self.plan
         head = {"format": FORMAT, "task": plan.task, "stage": plan.stage, "generation": self.generation}
@@ -184,7 +184,7 @@ class Journal:
             )
         return lines
 
-    def read_footer(self, chunk: int) -> dict[str, Any]:
+    def read_footer(self, chunk: int) -> JsonDict:
         """The footer of a finished chunk, its lines unread and unchecked; empty if it cannot be read."""
         try:
             with self.part_path(chunk).open("rb") as file:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.dataset import RowChoice
 from rag_evaluator.errors import FRESH, UPDATE, ResultsError
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
@@ -77,7 +77,7 @@ class Plan:
     def cells_of(self, chunk: int) -> int:
         return len(self.units_of(chunk)) * len(self.slots)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """JSON without what is not set."""
         return {name: value for name, value in asdict(self).items() if value or name not in ("once", "part")}
 
@@ -169,7 +169,7 @@ class Record:
     value: Any  # JSON
     reason: str | None = None
     retry: bool = False
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
 
     @property
     def missing(self) -> bool:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
-from rag_evaluator.files import Records
+from rag_evaluator.files import Json, Records
 from rag_evaluator.run.journal import Journal, Key
 from rag_evaluator.run.plan import Cell, Place, Plan, Record
 
-Json = Mapping[str, Any]
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
 

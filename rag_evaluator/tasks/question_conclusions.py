@@ -2,10 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, the_judge, why_of, with_ends_beside, with_interval
 from rag_evaluator.statistics import Scale, difference_interval, difference_test, is_shown, mean_interval
 from rag_evaluator.tasks.references import ROWS
@@ -20,15 +20,15 @@ SORT_RULES = (
     "changed: the contexts that were sorted are not in the retriever's order.",
     "place: said where both orders of a pair chose the same context in less than half of the pairs, on average.",
 )
-Fields = Mapping[str, Any]  # of a question, as in `sorted_indices.json`. Any: JSON
+Fields = Json  # of a question, as in `sorted_indices.json`. Any: JSON
 GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)
 
 
-def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words: Sequence[object] = ()) -> Conclusion:
+def sort_conclusion(rankings: Iterable[Fields], config: Json, words: Sequence[object] = ()) -> Conclusion:
     """How the judge's order is beside the retriever's.
 
     Args:
-        config: as the manifest has it. Any: JSON.
+        config: as the manifest has it.
         words: the configuration and the keys of the command; empty where it was called from Python.
     """
     questions = list(rankings)
@@ -102,14 +102,14 @@ def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> st
 
 
 def generate_conclusion(
-    asked: int, answered: int, kept: int, config: Mapping[str, Any], words: Sequence[object], results: Path
+    asked: int, answered: int, kept: int, config: Json, words: Sequence[object], results: Path
 ) -> Conclusion:
     """How many questions have an answer now.
 
     Args:
         asked, answered: questions.
         kept: rows that had a reference already.
-        config: as the manifest has it. Any: JSON.
+        config: as the manifest has it.
         words: the configuration and the keys of the command.
         results: the results folder.
     """

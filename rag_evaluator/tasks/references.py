@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from rag_evaluator.config import GenerateConfig, make_config
 from rag_evaluator.dataset import ALIASES, REASON, CheckedRows, Sample, is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.files import safe_names, write_lines, write_wide_json
+from rag_evaluator.files import JsonDict, safe_names, write_lines, write_wide_json
 from rag_evaluator.judge import LONGEST_REASON, RESERVE, JudgeProtocol, Window, probability
 from rag_evaluator.metrics import check_work
 from rag_evaluator.prompts import (
@@ -183,7 +183,7 @@ class Generator:
         return self._reference(reason=reason, answered=len(answered))
 
     def _reference(self, **fields: Any) -> Reference:
-        counts: dict[str, Any] = {"parts": self.parts, "failed": self.failed, "unjoined": self.unjoined}
+        counts: JsonDict = {"parts": self.parts, "failed": self.failed, "unjoined": self.unjoined}
         return Reference(self.question, self.contexts, **counts, **fields)
 
     def _groups(self) -> list[list[Piece]]:
@@ -340,7 +340,7 @@ class Generate(ContextStage):
         write_wide_json(folder / MANIFEST, as_written(table.about))
         return self.files
 
-    def _rows(self, table: Table) -> Iterator[dict[str, Any]]:
+    def _rows(self, table: Table) -> Iterator[JsonDict]:
         """The rows of the dataset, those that were asked about with their reference."""
         references = self.references(table)
         for sample in self.rows:
@@ -359,7 +359,7 @@ def of_journal(journal: Journal) -> Generate:
     return Generate(samples_of(journal, config, TASK), config.generate, journal.results, journal=journal)
 
 
-def _with_reference(sample: Sample, reference: Reference) -> dict[str, Any]:
+def _with_reference(sample: Sample, reference: Reference) -> JsonDict:
     """The row with its answer; in `ground_truth` where `reference` is a retrieval log's name for contexts.
 
     So it is under the other names that the row has: an answer that is replaced would differ from it.

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.config import SortConfig, make_config
 from rag_evaluator.dataset import CheckedRows, Sample, is_blank, json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
-from rag_evaluator.files import write_wide_json
+from rag_evaluator.files import Json, JsonDict, write_wide_json
 from rag_evaluator.judge import JudgeProtocol, Window, log_odds, probability, sigmoid
 from rag_evaluator.prompts import CompareInput, CompareOutput, FilterInput, FilterOutput, Key, TracedPrompt
 from rag_evaluator.results import as_written
@@ -41,7 +40,7 @@ NO_PAIR = "there was nothing to compare"
 LASTING = frozenset({NO_QUESTION})  # reasons that asking again does not change
 
 
-Ranking = Mapping[str, Any]
+Ranking = Json
 """The judge's order of one question's contexts: what `sorted_indices.json` holds for it; JSON."""
 OF_ORDERS = ("spearman", "kendall", "sim", "agreement")
 GRADED = ("nDCG@1", "nDCG@5", "nDCG@10")
@@ -167,7 +166,7 @@ class Sorter:
     def _text(self, index: int) -> str:
         return self.pieces[index][self.shown[index]]
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> JsonDict:
         """The fields of `sorted_indices.json`; what is not known is null and has a reason."""
         options = self.options
         pairs = len(self.shares)
@@ -203,7 +202,7 @@ class Sorter:
         }
         return {**fields, "reasons": self.reasons or self._reasons(fields)}
 
-    def _reasons(self, fields: Mapping[str, Any]) -> dict[str, str]:
+    def _reasons(self, fields: Json) -> dict[str, str]:
         """Why a number is null."""
         reasons: dict[str, str] = {}
         few = NO_CONTEXTS if not self.contexts else NO_GOOD if not fields["sorted"] else ONE_ITEM
@@ -233,10 +232,10 @@ def with_relevance(ranking: Ranking, relevance: Sequence[int] | None) -> Ranking
     return {**ranking, "relevance": list(relevance), "measured": measured}
 
 
-def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
+def summarise(rankings: Iterable[Ranking]) -> JsonDict:
     """Means with coverage per measure, totals of comparisons, calls and ties, and how many were sorted; JSON."""
     rankings = list(rankings)
-    measures: dict[str, dict[str, Any]] = {}
+    measures: dict[str, JsonDict] = {}
     for name in OF_ORDERS:
         measures[name] = _mean([ranking[name] for ranking in rankings], _reasons(rankings, name))
     for name in rankings[0]["retriever"] if rankings else ():
@@ -254,7 +253,7 @@ def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
     return {"measures": measures, **counts, "sorted": ordered}
 
 
-def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[str, Any]:
+def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> JsonDict:
     known = [value for value in values if value is not None]
     return {
         "mean": math.fsum(known) / len(known) if known else None,

@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.hub import read_settings
 
-Settings = Mapping[str, Any]
-
-# Any in this module: JSON.
+Settings = Json
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ VERIFIERS: Mapping[str, Family] = {
 }
 
 
-def settings_of(folder: Path, key: str = "verifier.model") -> dict[str, Any]:
+def settings_of(folder: Path, key: str = "verifier.model") -> JsonDict:
     """The config.json of a model's folder. Raises `ModelError`, which names the key of the configuration."""
     return read_settings(folder / "config.json", key)
 

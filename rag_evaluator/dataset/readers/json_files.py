@@ -10,6 +10,7 @@ from typing import Any
 
 from rag_evaluator.dataset.json_values import Several
 from rag_evaluator.errors import DatasetError
+from rag_evaluator.files import Json
 
 WESTERN = "À-ÏÑ-ÖØ-Üß-ïñ-öø-üÿŒœ"
 LETTERS = {
@@ -30,11 +31,11 @@ class InputRecord:
     """One input row as read. `is_cells`: the values are CSV or XLSX cells, so a list is JSON text in a cell."""
 
     where: str
-    row: Mapping[str, Any]  # Any: a row holds whatever the user's columns hold
+    row: Json  # Any: a row holds whatever the user's columns hold
     is_cells: bool = False
 
 
-def as_row(row: Any, where: str, advice: str) -> Mapping[str, Any]:
+def as_row(row: Any, where: str, advice: str) -> Json:
     """The row itself, or the fields of a pydantic object as ragas' samples are; DatasetError if it is neither."""
     if hasattr(row, "model_dump"):
         row = row.model_dump(exclude_none=True)

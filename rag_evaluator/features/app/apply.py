@@ -20,7 +20,7 @@ from rag_evaluator.dataset import (
 )
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewStore, corrections_of, flags_of
-from rag_evaluator.files import check_replaceable, json_line, write_lines, write_whole
+from rag_evaluator.files import JsonDict, check_replaceable, json_line, write_lines, write_whole
 from rag_evaluator.resources import command
 from rag_evaluator.results import DROPPED, Run, row_name
 
@@ -114,7 +114,7 @@ class Applied:
     changes: list[Change]
     already: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return JSON; places of rows count from 0, as in the history."""
         return {**asdict(self), "path": str(self.path), "history": str(self.history)}
 
@@ -223,7 +223,7 @@ class RevisedRow:
         for column, record in self.corrections.items():
             yield Change(place, name, column, was.get(column), record.after, record.by)
 
-    def values(self, dataset: Dataset) -> dict[str, Any]:
+    def values(self, dataset: Dataset) -> JsonDict:
         """The row with its corrections, in the user's own columns."""
         values = dict(self.sample.row)
         if dataset.in_cells:  # lists are no longer JSON text in a cell
@@ -287,7 +287,7 @@ def history_path(dataset: Path) -> Path:
     return dataset.with_name(f"{dataset.stem}.history.jsonl")
 
 
-def old_history(dataset: Dataset) -> list[dict[str, Any]]:
+def old_history(dataset: Dataset) -> list[JsonDict]:
     """The history that a dataset has as it is a revision itself. Raises `DatasetError` if it cannot be read."""
     if dataset.path is None or not (path := history_path(dataset.path)).is_file():
         return []
@@ -326,7 +326,7 @@ def write_revision(rows: Sequence[RevisedRow], dataset: Dataset, out: Path) -> N
     write_whole(out, write)
 
 
-def _history(rows: Sequence[RevisedRow], dataset: Dataset) -> Iterator[dict[str, Any]]:
+def _history(rows: Sequence[RevisedRow], dataset: Dataset) -> Iterator[JsonDict]:
     """Who changed what and when: `row` is the place in the new dataset, null for a row that was left out."""
     place = 0
     for row in rows:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,12 +29,10 @@ from rag_evaluator.features.certify import (
     label_of,
     question_of,
 )
-from rag_evaluator.files import json_line, replace_bytes, safe_names, short_digest
+from rag_evaluator.files import Json, JsonDict, json_line, replace_bytes, safe_names, short_digest
 from rag_evaluator.resources import command
 from rag_evaluator.results import FOLDER, is_judged, numbers_of, scales_of
 from rag_evaluator.statistics import Scale
-
-Json = Mapping[str, Any]  # Any: JSON
 
 
 class LabelItem(NamedTuple):
@@ -106,7 +104,7 @@ def write_label_table(store: ReviewStore, draw: str, by: str, digests: Sequence[
     return path
 
 
-def _line(record: ReviewRecord) -> dict[str, Any]:
+def _line(record: ReviewRecord) -> JsonDict:
     line = {ROW: record.row, SAMPLE: record.sample, ANNOTATOR: record.by, METRIC: record.field}
     return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw}
 
@@ -177,7 +175,7 @@ class LabelRoutes:
         items = asked.items
         by = self.reviews.who
         about = {"draw": asked.draw, "per": asked.per}
-        values: dict[str, Any] = {
+        values: JsonDict = {
             "about": about,
             "total": len(items),
             "done": sum(item in asked.labels for item in items),

@@ -1,6 +1,6 @@
 """Flags and corrections: the page of a reviewer, and what all pages for reviewers share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +28,7 @@ from rag_evaluator.features.app.store import (
     flags_of,
 )
 from rag_evaluator.features.certify import DrawRecord, draws_in, read_draw
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.report import clean, column_values, row_html, worst_places
 from rag_evaluator.results import Run
 
@@ -38,7 +39,7 @@ SENT = ("row", "sample", "kind", "field", "before", "after")
 NAMES = {"user_input": "Question", "reference": "Reference", "reference_contexts": "Expected contexts"}
 
 
-async def keep_sent(keep: Callable[[str, Mapping[str, Any]], object], request: Request) -> Response:
+async def keep_sent(keep: Callable[[str, Json], object], request: Request) -> Response:
     """Answer 200 once what a browser has sent is on disk, 409 where somebody else has changed the same meanwhile."""
     try:
         values = await request.json()
@@ -88,7 +89,7 @@ class Reviews:
             raise NotThere(str(row))
         return str(details[0]["sample"])
 
-    def columns(self, run: Run, row: int) -> dict[str, Any]:
+    def columns(self, run: Run, row: int) -> JsonDict:
         """The columns of a row under ragas' names. Raises `NotThere`."""
         try:
             return column_values(run, run.row(row))
@@ -153,7 +154,7 @@ class Reviews:
         flags = {name: record.by for name, record in flags_of(records).items()}
         return as_json({"row": row, "sample": sample, "flags": flags, "texts": now, "html": html})
 
-    def keep(self, path: str, values: Mapping[str, Any]) -> None:
+    def keep(self, path: str, values: Json) -> None:
         """Keep a flag or a correction."""
         run = self.run(path)
         record = self.record(path, **{name: values.get(name) for name in SENT})

@@ -4,11 +4,11 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere, has_begun
-from rag_evaluator.files import duration
+from rag_evaluator.files import Json, JsonDict, duration
 from rag_evaluator.report import MetricLine
 from rag_evaluator.results import SCORES, by_stage, config_of, judge_of, scales_of
 from rag_evaluator.run import Status, is_complete, journals_in, read_status
@@ -57,7 +57,7 @@ class RunEntry:
     name: str
     state: str
     when: float
-    about: Mapping[str, Any]  # Any: JSON
+    about: Json
     metrics: Sequence[str]
     lines: Mapping[str, MetricLine]
     parts: Sequence[RunPart]
@@ -96,7 +96,7 @@ def entries(state: AppState) -> list[RunEntry]:
 def entry_of(state: AppState, path: str) -> RunEntry:
     """Return what the list says of a run. Raises `NotThere`."""
     run = state.run(path)
-    about = dict[str, Any]()
+    about = JsonDict()
     errors = list[str]()
     parts = list[RunPart]()
     metrics = list[str]()

@@ -13,7 +13,7 @@ import filelock
 from rag_evaluator.dataset import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import file_stamp
-from rag_evaluator.files import Appender, json_line, sync, writing
+from rag_evaluator.files import Appender, JsonDict, json_line, sync, writing
 
 # Any in this module: JSON.
 
@@ -78,7 +78,7 @@ class ReviewRecord:
         person = self.by if self.kind in ("label", "close") else None
         return self.kind, self.row, self.sample, self.field, self.statement, self.draw, person
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """The record without what it does not have."""
         values = asdict(self)
         return {name: value for name, value in values.items() if name not in OPTIONAL or value is not None}

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from rag_evaluator.features.certify.coefficients import (
     spearman,
     undefined,
 )
+from rag_evaluator.files import JsonDict
 from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
 
 CONFUSION = {
@@ -28,7 +28,7 @@ CONFUSION = {
 NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
 
 
-Figures = dict[str, Any]  # of agreement, as the certificate has them: `Coefficient`s, an `Estimate`, JSON
+Figures = JsonDict  # of agreement, as the certificate has them: `Coefficient`s, an `Estimate`, JSON
 
 
 def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0) -> Figures:

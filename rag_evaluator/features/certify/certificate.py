@@ -4,7 +4,6 @@ import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.comparison import scales_for
 from rag_evaluator.config import find_language
@@ -25,7 +24,7 @@ from rag_evaluator.features.certify.sheet import (
 from rag_evaluator.features.certify.standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
 from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
-from rag_evaluator.files import ACTIVITY, check_replaceable, write_json, write_whole
+from rag_evaluator.files import ACTIVITY, Json, JsonDict, check_replaceable, write_json, write_whole
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.results import (
     FLAGGED,
@@ -59,12 +58,12 @@ class Certification:
         conclusion: what it says of the judge, in sentences.
     """
 
-    certificate: Mapping[str, Any]
+    certificate: Json
     disagreements: Sequence[Disagreement]
     path: Path
     conclusion: Conclusion
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """Return the certificate with the sentences and the disagreements, as JSON."""
         disagreements = list(map(asdict, self.disagreements))
         return {**self.certificate, "conclusion": self.conclusion.to_json(), "disagreements": disagreements}
@@ -154,9 +153,9 @@ def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, 
 def _certificate(
     run: Run,
     tables: Sequence[LabelTable],
-    figures: Mapping[str, Mapping[str, Any]],
-    thresholds: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Any]:
+    figures: Mapping[str, Json],
+    thresholds: Mapping[str, Json],
+) -> JsonDict:
     """What holds of the judge: on which rows, in which language, with which prompts."""
     signatures = run.manifest.get("signatures", {})
     prompts = run.manifest.get("prompts", {})

@@ -5,7 +5,7 @@ differ most.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from rag_evaluator.features.certify.figures import (
 )
 from rag_evaluator.features.certify.table import Label, LabelTable, votes_of
 from rag_evaluator.features.certify.thresholds import threshold_of
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
     QUESTION,
@@ -42,12 +43,12 @@ from rag_evaluator.results import (
 )
 from rag_evaluator.statistics import Scale
 
-Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one for each repeat
+Records = Mapping[int, Sequence[Json]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric
 
 
-def statement_figures(labels: Sequence[Label], records: Records, level: float) -> dict[str, Any]:
-    """Verdicts against labels of 0 and 1, clustered by row; Any: JSON.
+def statement_figures(labels: Sequence[Label], records: Records, level: float) -> JsonDict:
+    """Verdicts against labels of 0 and 1, clustered by row.
 
     The score of a verdict is the judge's probability of 1 where it has one; of a verifier's verdict its probability,
     moved so that the threshold is at 0.5. Of repeated scores the first counts.
@@ -91,7 +92,7 @@ def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     return verdicts[0] if values in ({0.0}, {1.0}) else None
 
 
-def _score(verdict: JudgedVerdict | None, lines: Sequence[Mapping[str, Any]]) -> float:
+def _score(verdict: JudgedVerdict | None, lines: Sequence[Json]) -> float:
     """The probability of the verdict 1; on the side of the verdict, whatever rounding or a threshold did."""
     if verdict is None:
         return float("nan")
@@ -146,7 +147,7 @@ def compared(
     thresholds: Mapping[str, float],
     random: bool,
     level: float,
-) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], list[Disagreement], dict[str, KeptLabels]]:
+) -> tuple[dict[str, JsonDict], dict[str, JsonDict], list[Disagreement], dict[str, KeptLabels]]:
     """The figures of each metric with labels and thresholds of verifiers (Any: JSON), the worst disagreements, and the
     labels of rows to be kept.
 
@@ -159,8 +160,8 @@ def compared(
 
     Raises `DatasetError` for labels that cannot be used, `ResultsError` if no metric has enough of them.
     """
-    figures = dict[str, dict[str, Any]]()
-    found = dict[str, dict[str, Any]]()
+    figures = dict[str, JsonDict]()
+    found = dict[str, JsonDict]()
     disagreements: list[Disagreement] = []
     kept: dict[str, KeptLabels] = {}
     tables_of = by_metric(tables)
@@ -227,7 +228,7 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
     )
 
 
-def _refuse_few(run: ScoredRows, tables: Sequence[LabelTable], figures: Mapping[str, Mapping[str, Any]]) -> NoReturn:
+def _refuse_few(run: ScoredRows, tables: Sequence[LabelTable], figures: Mapping[str, Json]) -> NoReturn:
     names = ", ".join(table.name for table in tables)
     counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
     draw = command("certify", "sheet", run.folder or run.name, "--out", "to_label.xlsx")

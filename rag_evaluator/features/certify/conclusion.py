@@ -1,8 +1,7 @@
 """What labels say of a judge, in sentences: one for each metric, by its verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.features.certify.standing import THRESHOLDS
@@ -15,9 +14,10 @@ from rag_evaluator.features.certify.verdict import (
     SAME_LABELS,
     SAME_SCORES,
 )
+from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
 
-Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
+Figures = Json  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least
 BLANK = 0.1  # share of the drawn rows; with fewer blank ones people were not sure
 RULES = (
@@ -47,14 +47,12 @@ BY_WORD = {
 FEW = ("too few labels", "not shown", "better than chance, quality not settled")  # more labels may settle it
 
 
-def certify_conclusion(
-    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False
-) -> Conclusion:
+def certify_conclusion(certificate: Json, config: Json, folder: Path, is_like: bool = False) -> Conclusion:
     """The sentences of a certificate, and the next command.
 
     Args:
-        certificate: what `certificate.json` says. Any: JSON.
-        config: of the run that was labelled, as its manifest has it. Any: JSON.
+        certificate: what `certificate.json` says.
+        config: of the run that was labelled, as its manifest has it.
         folder: of the run.
         is_like: whether the rows of another run were drawn again.
     """
@@ -95,7 +93,7 @@ def _of_threshold(metric: str, found: Figures) -> str:
     )
 
 
-def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
+def _sentence(metric: str, part: Figures, config: Json) -> str:
     """Who is useful, the judge or the scores of a metric that asks none; and the share of pairs behind it."""
     verdict = part["verdict"]
     subject = f"{the_judge(config)} is"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import KeptLabels
 from rag_evaluator.statistics import FIGURES, Array, Estimate, LabelMean, Scale, label_mean, with_clusters
 
@@ -197,12 +198,12 @@ class Labelled:
         return int(np.count_nonzero(~np.isnan(self.scores) & ~np.isnan(self.votes)))
 
 
-def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
-    """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
+def figures_of(metric: Labelled, level: float) -> JsonDict:
+    """All figures of labels of whole rows. Those of agreement only with `LEAST` labels."""
     mean = mean_label(metric, level)
     kind = metric.label_scale.kind
     known = ~np.isnan(metric.means)
-    figures: dict[str, Any] = {
+    figures: JsonDict = {
         "labels": int(np.count_nonzero(known & metric.drawn)),
         "compared": metric.compared,
         "blank": mean.blank,
@@ -220,10 +221,10 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     return figures
 
 
-def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
+def agreement_of(metric: Labelled, level: float) -> JsonDict:
     """How far annotators agree with each other, the verdict, and the figures behind it or why there are none."""
     is_graded = metric.label_scale.kind == "graded"
-    figures = dict[str, Any]()
+    figures = JsonDict()
     if len(metric.ratings) > 1:
         alpha = krippendorff_alpha(list(metric.ratings.values()))
         figures["annotator_alpha"] = {"level": "ordinal" if is_graded else "nominal", **alpha}
@@ -242,7 +243,7 @@ def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
     return {**figures, "binary": binary}
 
 
-def _json(figures: Mapping[str, Any]) -> dict[str, Any]:
+def _json(figures: Json) -> JsonDict:
     return {
         name: asdict(value) if isinstance(value, Coefficient | Estimate) else value for name, value in figures.items()
     }
@@ -252,13 +253,13 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
     scale = Scale(metric.label_scale.low, metric.label_scale.high)
     draw = metric.draw
-    design = dict[str, Any]()
+    design = JsonDict()
     if draw is not None:
         design = {"strata": draw.strata, "probabilities": np.asarray(draw.probabilities), "drawn": metric.drawn}
     values = metric.moved, metric.counting, scale
     known = label_mean(*values, level=level, units=metric.units, **design)
     known = with_clusters(known, *values, metric.clusters, design.get("probabilities"))
-    nothing: dict[str, Any] = {"ci_method": NOT_DRAWN, **dict.fromkeys(FIGURES)}
+    nothing: JsonDict = {"ci_method": NOT_DRAWN, **dict.fromkeys(FIGURES)}
     return known if metric.chosen != "unknown" else replace(known, **nothing)
 
 
@@ -273,7 +274,7 @@ def to_keep(metric: Labelled) -> KeptLabels:
     labels, scores = (
         [None if math.isnan(value) else value for value in side.tolist()] for side in (metric.counting, metric.moved)
     )
-    of_draw: dict[str, Any] = dict.fromkeys(("draw", "like", "probabilities", "strata", "drawn"))
+    of_draw: JsonDict = dict.fromkeys(("draw", "like", "probabilities", "strata", "drawn"))
     if draw is not None:
         of_draw = {name: getattr(draw, name) for name in ("like", "probabilities", "strata")}
         of_draw |= {"draw": draw.name, "drawn": metric.drawn.tolist()}

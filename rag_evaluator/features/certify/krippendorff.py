@@ -1,14 +1,13 @@
 """Krippendorff's alpha: how far any number of raters agree with each other."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rag_evaluator.files import JsonDict
 from rag_evaluator.statistics import Array
 
 
-def krippendorff_alpha(ratings: ArrayLike) -> dict[str, Any]:
+def krippendorff_alpha(ratings: ArrayLike) -> JsonDict:
     """alpha = 1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
     For n ratings of rows with at least two, alpha = 1 - (n-1) sum_u d(u)/(m_u - 1) / d(all): d is the sum of the
@@ -22,7 +21,7 @@ def krippendorff_alpha(ratings: ArrayLike) -> dict[str, Any]:
     Returns:
         `alpha`: 1: full agreement; 0: what chance gives; below 0: systematic disagreement; None where undefined.
         `units`: rows with at least two ratings; others do not count. `ratings` of these rows. `reason`: why there is
-        no alpha; None if there is one. Any: JSON.
+        no alpha; None if there is one.
     """
     from scipy.stats import rankdata
 

@@ -1,14 +1,12 @@
 """The part of the report that says what people's labels say of the judge."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.certify.standing import CERTIFICATE, read_certificate, standing_of
+from rag_evaluator.files import Json
 from rag_evaluator.report import environment, number, short_path, with_interval
 from rag_evaluator.results import LABELS, Run
-
-Json = Mapping[str, Any]  # Any in this module: JSON
 
 
 def report_part(run: Run) -> str:

@@ -4,12 +4,11 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.certify.feature import CertificateKey
-from rag_evaluator.files import json_text, short_digest
+from rag_evaluator.files import Json, JsonDict, json_text, short_digest
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
     FLAGGED,
@@ -30,10 +29,10 @@ DIGEST = "digest"
 CERTIFIED = "certified"
 WORSE = "worse than chance"
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
-Certificate = Mapping[str, Any]  # Any in this module: JSON
+Certificate = Json  # Any in this module: JSON
 
 
-def read_certificate(path: Path) -> dict[str, Any]:
+def read_certificate(path: Path) -> JsonDict:
     """What a certificate says. Raises `ResultsError` if it cannot be read, or is none."""
     certify = command("certify", path.parent, "--labels", "FILE")
     try:
@@ -45,7 +44,7 @@ def read_certificate(path: Path) -> dict[str, Any]:
     return certificate
 
 
-def sealed(certificate: Certificate) -> dict[str, Any]:
+def sealed(certificate: Certificate) -> JsonDict:
     """A certificate with the digest of all that it says."""
     told = {key: part for key, part in certificate.items() if key != DIGEST}
     return {**told, DIGEST: short_digest(json.dumps(told, sort_keys=True))}
@@ -56,7 +55,7 @@ def was_changed(certificate: Certificate) -> bool:
     return sealed(certificate) != certificate
 
 
-def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:
+def with_labels(run: Run, certificate: Certificate) -> dict[str, JsonDict]:
     """The summary of a run with the mean labels that a certificate has of these very scores, and without any others."""
     holds = certificate.get("data") == run.data and not was_changed(certificate)
     labelled = certificate["metrics"] if holds else {}

@@ -6,7 +6,6 @@ A threshold of sentences never comes from labels of rows: a row may be rejected 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from rag_evaluator.features.certify.agreement import balanced, cross_fitted
 from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
 from rag_evaluator.features.certify.table import LabelTable, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import (
     SENTENCES,
     ScoredRows,
@@ -27,8 +27,8 @@ from rag_evaluator.results import (
 HALF = 0.5  # what counts without labels
 
 
-def find_threshold(rows: ScoredLabels, level: float = 0.95) -> dict[str, Any] | None:
-    """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it; Any: JSON.
+def find_threshold(rows: ScoredLabels, level: float = 0.95) -> JsonDict | None:
+    """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it.
 
     Args:
         rows: scores are probabilities in [0, 1], higher for what people accept; labels are 0 or 1; a cluster, the row
@@ -57,9 +57,9 @@ def find_threshold(rows: ScoredLabels, level: float = 0.95) -> dict[str, Any] | 
 
 
 def threshold_of(
-    run: ScoredRows, metric: str, table: LabelTable, records: Mapping[int, Sequence[Mapping[str, Any]]], level: float
-) -> dict[str, Any] | None:
-    """The threshold of a verifier by labels of its sentences, as the certificate has it; Any: JSON.
+    run: ScoredRows, metric: str, table: LabelTable, records: Mapping[int, Sequence[Json]], level: float
+) -> JsonDict | None:
+    """The threshold of a verifier by labels of its sentences, as the certificate has it.
 
     Of rows that were drawn each counts as much as its probability says, without a draw all alike. None where there are
     not enough labels of sentences that have a verifier's probability.

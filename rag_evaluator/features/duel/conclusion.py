@@ -1,8 +1,8 @@
 """Which of two runs answers better, in sentences."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, judge_words, next_command, with_ends_beside
 
 WIN_RATE = "win rate of a"
@@ -15,19 +15,19 @@ RULES = (
 )
 
 
-def duel_conclusion(summary: Mapping[str, Any], config: Mapping[str, Any], folders: Sequence[object]) -> Conclusion:
+def duel_conclusion(summary: Json, config: Json, folders: Sequence[object]) -> Conclusion:
     """The sentences of a duel, and the next command.
 
     Args:
-        summary: as in `duel_summary.json`. Any: JSON.
-        config: of the judge, as the manifest has it. Any: JSON.
+        summary: as in `duel_summary.json`.
+        config: of the judge, as the manifest has it.
         folders: of both runs.
     """
     sentences = [_winner(summary, config), *_place(summary["position_bias"])]
     return Conclusion(sentences, next_command(("compare", *folders)), RULES)
 
 
-def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+def _winner(summary: Json, config: Json) -> str:
     rate = summary["measures"][WIN_RATE]
     names = [summary["a"], summary["b"]]
     if names[0] == names[1]:
@@ -51,7 +51,7 @@ def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     return f"Not settled which run answers better: {names[0]} wins {words}"
 
 
-def _place(bias: Mapping[str, Any]) -> Iterator[str]:
+def _place(bias: Json) -> Iterator[str]:
     """That the judge chose by place, if it did so in most rows."""
     shares = {"first": bias["first_won_twice"] or 0.0, "second": bias["second_won_twice"] or 0.0}
     if sum(shares.values()) <= 0.5:

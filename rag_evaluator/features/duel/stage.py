@@ -2,18 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.config import Config, Origin, apply_overrides, make_config
 from rag_evaluator.dataset import choice_of
 from rag_evaluator.errors import UPDATE, ConfigError, PromptTooLongError, ResultsError
 from rag_evaluator.features.duel.conclusion import DECISIVE, WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
-from rag_evaluator.files import write_wide_json
+from rag_evaluator.files import Json, JsonDict, write_wide_json
 from rag_evaluator.judge import JudgeProtocol
 from rag_evaluator.results import PART, Grid, ScoredRows, as_written, means
 from rag_evaluator.run import Journal, Plan, Record, Table
@@ -32,8 +31,8 @@ SUMMARY = "duel_summary.json"
 MANIFEST = "duel_manifest.json"
 
 
-def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
-    """What became of the rows, and the win rate. Any: JSON."""
+def duel_overview(summary: Json) -> Iterator[Grid | str]:
+    """What became of the rows, and the win rate."""
     a = summary["a"]
     b = summary["b"]
     rows = summary["rows"]
@@ -50,7 +49,7 @@ def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
         yield f"{summary['same']} ties without asking the judge: both answers are the same text"
 
 
-def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
+def _win_rate(ended: Sequence[Ended], level: float) -> JsonDict:
     values = [math.nan if outcome is None else POINTS[outcome.winner] for _, outcome, _ in ended]
     labels = [pair.cluster for pair, _, _ in ended]
     clusters = labels if any(label is not None for label in labels) else None
@@ -62,7 +61,7 @@ def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
     return {"scored": estimate.pop("n"), "count": len(ended), **estimate, "reasons": dict(reasons.most_common())}
 
 
-def _position_bias(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def _position_bias(outcomes: Iterable[Outcome]) -> JsonDict:
     """How often a place won whatever stood there, and the mean log odds of the first place; null without pairs."""
     odds = [(outcome.log_odds_a_first or 0.0, -(outcome.log_odds_b_first or 0.0)) for outcome in outcomes]
     pairs = len(odds)
@@ -81,9 +80,7 @@ class DuelStage(QuestionStage):
 
     files = (ROWS, SUMMARY, MANIFEST)
 
-    def __init__(
-        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None = None
-    ) -> None:
+    def __init__(self, pairs: MatchedRows, plan: Plan, about: Json, asking: TaskJudge | None = None) -> None:
         super().__init__(pairs.units, plan, about, asking)
         self.pairs = pairs
 
@@ -106,7 +103,7 @@ class DuelStage(QuestionStage):
             [record] = records[COLUMN]
             yield unit, None if record.missing else Outcome(**record.value), record.reason
 
-    def summary(self, table: Table) -> dict[str, Any]:
+    def summary(self, table: Table) -> JsonDict:
         """What `duel_summary.json` holds: the runs, the column they were matched on, the figures.
 
         Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls.

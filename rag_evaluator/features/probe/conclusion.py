@@ -1,13 +1,13 @@
 """What a judge notices, in sentences: for each metric which kinds of change, and what it finds where there is none."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from rag_evaluator.features.probe.control import RULE, control_sentences, percent
 from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE, LIMITS
+from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, with_ends_beside
 
-Cells = Mapping[str, Mapping[str, Any]]  # probe -> its figures, as in `probe.json`. Any: JSON
+Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON
 NOTICED = ("reliable", "weak")
 NOT_NOTICED = {
     "wrong way": "wrong way",
@@ -30,11 +30,11 @@ RULES = (
 )
 
 
-def probe_conclusion(report: Mapping[str, Any], judges: Mapping[str, str], words: Sequence[object] = ()) -> Conclusion:
+def probe_conclusion(report: Json, judges: Mapping[str, str], words: Sequence[object] = ()) -> Conclusion:
     """The sentences of a probe, and the next command.
 
     Args:
-        report: what `probe.json` says. Any: JSON.
+        report: what `probe.json` says.
         judges: metric -> what it asks, see `the_judge`; those that ask none are not there.
         words: the configuration and the keys of the command; empty where it was called from Python.
     """
@@ -71,7 +71,7 @@ def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
     return "; ".join([first, *others]) + "."
 
 
-def _share(probe: str, cell: Mapping[str, Any]) -> str:
+def _share(probe: str, cell: Json) -> str:
     """`other_answer 0.82 [0.68, 0.90]`; of too few pairs how many count."""
     share = cell["share"]
     if cell["word"] == "always worst":
@@ -81,7 +81,7 @@ def _share(probe: str, cell: Mapping[str, Any]) -> str:
     return f"{probe} {with_ends_beside([CHANCE], share['mean'], share['ci_low'], share['ci_high'])}"
 
 
-def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:
+def _of_alarms(report: Json) -> Iterator[str]:
     """The metrics whose false alarms are not shown to be few, each with its worst control."""
     most = LIMITS["false_alarms"]
     alarms: dict[str, list[str]] = {"too many": [], "not shown to be few": []}
@@ -100,7 +100,7 @@ def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _next(report: Mapping[str, Any], words: Sequence[object]) -> str:
+def _next(report: Json, words: Sequence[object]) -> str:
     """A larger sample where it may settle more and there may be more rows; else a check of the judge, or the run."""
     cells = [cell for part in report["metrics"].values() for cell in part.values() if cell["word"] is not None]
     sample = report["settings"]["sample"]

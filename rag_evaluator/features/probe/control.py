@@ -6,9 +6,9 @@ a piece, 10 pieces support 1 - 0.9^10 = 0.65 of the sentences that nothing suppo
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
-from typing import Any
 
 from rag_evaluator.features.probe.verdicts import figures_of
+from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import counted, verified, with_ends_beside
 from rag_evaluator.run import Record
 from rag_evaluator.statistics import PASS, mean_interval
@@ -29,7 +29,7 @@ def sentences_of(record: Record) -> tuple[int, list[bool]] | None:
     return (said["pieces"], [bool(sentence["verdict"]) for sentence in said["sentences"]]) if said else None
 
 
-def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
+def control_of(rows: Iterable[tuple[str, Record, Record]]) -> JsonDict:
     """The control of a metric, as JSON; empty where no row has both scores.
 
     Args:
@@ -44,7 +44,7 @@ def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
     return {side: list(_shares([(row, *said[side]) for row, said in both])) for side in sides}
 
 
-def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[dict[str, Any]]:
+def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[JsonDict]:
     for heading, (fewest, most) in {"all": (0, inf), **PIECES}.items():
         chosen = [(row, supported) for row, pieces, supported in rows if fewest <= pieces <= most]
         values = [float(is_supported) for _, supported in chosen for is_supported in supported]
@@ -54,7 +54,7 @@ def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[dict[str, A
             yield {"pieces": heading, "rows": len(chosen), **share}
 
 
-def control_sentences(control: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def control_sentences(control: Mapping[str, Json]) -> Iterator[str]:
     """A sentence for each metric. Any: JSON, as in `probe.json`."""
     for metric, sides in control.items():
         others = sides["others"][0]
@@ -65,7 +65,7 @@ def control_sentences(control: Mapping[str, Mapping[str, Any]]) -> Iterator[str]
         )
 
 
-def percent(share: Mapping[str, Any], *limits: float) -> str:
+def percent(share: Json, *limits: float) -> str:
     """`23 % [18, 29]`; with as many digits as tell it from limits."""
     mean, low, high = (100 * share[name] for name in ("mean", "ci_low", "ci_high"))
     return with_ends_beside([100 * limit for limit in limits], mean, low, high, digits=0).replace(" [", " % [")

@@ -16,7 +16,7 @@ from rag_evaluator.features.probe.changes import Material, good_side
 from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.metrics import Metric
 from rag_evaluator.results import Grid, interval
 from rag_evaluator.run import Record
@@ -63,7 +63,7 @@ class Probe:
         expected: what must become of the score: worse for a probe; equal or not better for a control.
     """
 
-    change: Callable[[Sample, Material], Mapping[str, Any] | None]
+    change: Callable[[Sample, Material], Json | None]
     needs: Sequence[str]
     metrics: Sequence[str]
     meaning: str
@@ -150,7 +150,7 @@ class ChangedRow:
     row: int
     probe: str
     good: Sample
-    changed: Mapping[str, Any]
+    changed: Json
 
     @property
     def bad(self) -> Sample:
@@ -239,7 +239,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
             by_cell[metric, pair.probe].append(pair)
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
     cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys])
-    figures: dict[str, dict[str, Any]] = {}
+    figures: dict[str, JsonDict] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = cell
     control = {}
@@ -263,7 +263,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
 
 def rows_for_reading(
     pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JsonDict]:
     """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
     for pair in pairs:
         scores = {}
@@ -298,7 +298,7 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
 
 
-def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid | str]:
+def probe_overview(report: Json, name: str = "") -> Iterator[Grid | str]:
     """What the judge notices. Any: JSON, as in `probe.json`.
 
     Args:
@@ -319,7 +319,7 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
     yield from report["notes"]
 
 
-def _cells(cell: Mapping[str, Any]) -> list[str]:
+def _cells(cell: Json) -> list[str]:
     ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
     counts = [str(cell[name] or "") for name in ("floor", "missing")]
     above = interval(cell["above_control"]) if "above_control" in cell else ""

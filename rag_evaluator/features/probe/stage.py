@@ -23,7 +23,17 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
-from rag_evaluator.files import ACTIVITY, CHECKING, Progress, automatic, short_digest, write_json, write_lines
+from rag_evaluator.files import (
+    ACTIVITY,
+    CHECKING,
+    Json,
+    JsonDict,
+    Progress,
+    automatic,
+    short_digest,
+    write_json,
+    write_lines,
+)
 from rag_evaluator.hub import is_unnamed
 from rag_evaluator.metrics import Metric, about_metrics, chosen_metrics
 from rag_evaluator.results import Conclusion, Grid, WithOverview, as_written, the_judge
@@ -72,7 +82,7 @@ class ProbeStage(Stage):
         rows: CheckedRows,
         config: Config,
         metrics: Mapping[str, Metric],
-        about: Mapping[str, Any],
+        about: Json,
         load: Load | None = None,
     ) -> None:
         self.metrics = probed(metrics)
@@ -134,8 +144,8 @@ class ProbeStage(Stage):
         refresh_report(folder)
         return self.files
 
-    def report(self, table: Table) -> dict[str, Any]:
-        """What `probe.json` says. Any: JSON."""
+    def report(self, table: Table) -> JsonDict:
+        """What `probe.json` says."""
         figures = report(self.pairs, self.metrics, self._records(table), self.settings)
         return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
 
@@ -143,7 +153,7 @@ class ProbeStage(Stage):
     def _records(table: Table) -> dict[tuple[int, str, str], Record]:
         return {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
 
-    def _notes(self, figures: Mapping[str, Any]) -> list[str]:
+    def _notes(self, figures: Json) -> list[str]:
         """What was not probed, and why."""
         left = [name for name in self.about["signatures"] if name not in figures["metrics"]]
         notes = (
@@ -165,7 +175,7 @@ def of_journal(journal: Journal) -> ProbeStage:
     return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 
 
-class ProbeReport(WithOverview, dict[str, Any]):
+class ProbeReport(WithOverview, JsonDict):
     """What `probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON."""
 
     def __init__(self, stage: ProbeStage, table: Table) -> None:
@@ -182,7 +192,7 @@ class ProbeReport(WithOverview, dict[str, Any]):
 
 
 def probe(
-    config: Config | Mapping[str, Any] | str | Path,
+    config: Config | Json | str | Path,
     data: Any = None,
     folder: str | Path | None = None,
     judge: Any = None,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rag_evaluator.files import JsonDict
 from rag_evaluator.statistics import PASS, TIE, Array, Estimate, Scale, difference_interval, holm, mean_interval
 
 Word = Literal[
@@ -96,14 +97,14 @@ class Pairs:
         return mean_interval(values, PASS, clusters=self.units)
 
 
-def figures_of(estimate: Estimate) -> dict[str, Any]:
+def figures_of(estimate: Estimate) -> JsonDict:
     """What `probe.json` says of a share or a difference."""
     names = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
     return {name: getattr(estimate, name) for name in names}
 
 
-def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
-    """What a judge did with the pairs of each cell, in order, as `probe.json` has it. Any: JSON.
+def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[JsonDict]:
+    """What a judge did with the pairs of each cell, in order, as `probe.json` has it.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
     more than an interval on one side of one half: the paired sign-flip test of falls against rises, after Holm over all
@@ -138,7 +139,7 @@ def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[dict[str, Any]]:
         controls = [other for other in cells if other.is_control and other.metric == pairs.metric]
         equal = next((control for control in controls if control.expected == "equal"), None)
         above = None if equal is None or pairs.is_control else _above(pairs, equal)
-        figures: dict[str, Any] = {
+        figures: JsonDict = {
             "pairs": len(pairs.units),
             **{name: int(np.count_nonzero(pairs.moves == way)) for name, way in MOVES.items()},
             "floor": int(np.count_nonzero(pairs.at_floor)),

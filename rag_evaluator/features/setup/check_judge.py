@@ -15,7 +15,7 @@ from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.checks import CheckReport, State, faster_dtype
-from rag_evaluator.files import ACTIVITY
+from rag_evaluator.files import ACTIVITY, Json, JsonDict
 from rag_evaluator.hub import devices
 from rag_evaluator.judge import (
     ENDLESS,
@@ -70,7 +70,7 @@ class Rehearsal(ScriptedJudge):
         self.wanted = 0
         self.chooses = False
 
-    def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def _answer(self, prompt: str, response_model: type[BaseModel]) -> JsonDict:
         schema = tighten(response_model, getattr(prompt, "data", None))
         budget = share_out(
             schema, ENDLESS, ENDLESS, self.judge.count if self.judge.capabilities.counts_tokens else about_tokens
@@ -167,7 +167,7 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
     """One row, judged by all metrics that it has the columns for."""
     sample, metrics = _fullest(evaluator, rows)
     await _show_prompt(evaluator, scorer, sample, metrics, report)
-    scores: dict[str, dict[str, Any]] = {}
+    scores: dict[str, JsonDict] = {}
     for metric in metrics:
         began = time.monotonic()
         with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
@@ -187,7 +187,7 @@ def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, l
     return rows[place], fitting[place]
 
 
-def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+def _scored(score: Score, details: Json, seconds: float) -> JsonDict:
     judgements = judgements_of(details)
     return {
         "value": None if score.missing else score.value,
@@ -231,7 +231,7 @@ def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scor
     return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], report: CheckReport) -> None:
+def _add_row(sample: Sample, scores: Mapping[str, Json], report: CheckReport) -> None:
     details = {"row": sample.index, "where": sample.where, "scores": dict(scores)}
     scored = [name for name, score in scores.items() if score["value"] is not None]
     missing = [name for name in scores if name not in scored]
@@ -253,7 +253,7 @@ async def _measure(
     rehearsal, rehearsing = _rehearsal_of(scorer, judge)
     longest = nlargest(LONGEST, rows, key=lambda row: sum(len(str(value)) for value in row.columns.values()))
     judged = [name for name, metric in evaluator.metrics.items() if metric.judge]
-    losses: dict[str, list[dict[str, Any]]] = {}
+    losses: dict[str, list[JsonDict]] = {}
     fit = 0
     for row in longest:
         rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
@@ -293,7 +293,7 @@ def _add_answers(config: JudgeConfig, rehearsal: Rehearsal, report: CheckReport)
     report.add("answers", "warning" if advice else "ok", text + advice, details)
 
 
-async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> dict[str, Any] | None:
+async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> JsonDict | None:
     """What the window takes of a row in a metric; None: nothing."""
     before = rehearsal.too_long
     contexts = len(row.columns.get("retrieved_contexts", ()))
@@ -308,7 +308,7 @@ async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehears
 def _add_window(
     judge: JudgeProtocol,
     rehearsal: Rehearsal,
-    losses: Mapping[str, Sequence[Mapping[str, Any]]],
+    losses: Mapping[str, Sequence[Json]],
     more: bool,
     report: CheckReport,
 ) -> None:
@@ -325,7 +325,7 @@ def _add_window(
     report.add("window", "warning" if losses else "ok", text, details)
 
 
-def _loss_text(loss: Mapping[str, Any]) -> str:
+def _loss_text(loss: Json) -> str:
     kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
     return f"{loss['metric']} {kept}"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.files import ACTIVITY
+from rag_evaluator.files import ACTIVITY, Json, JsonDict
 
 State = Literal["ok", "warning", "failed", "skipped"]
 MANY_TIMES = 10  # above which a number would say more than one layer tells of a model
@@ -39,10 +39,10 @@ class Check:
     name: str
     state: State
     text: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
     error: RagEvaluatorError | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         known = {"name": self.name, "state": self.state, "text": self.text}
         return {**known, "details": dict(self.details)}
 
@@ -73,7 +73,7 @@ class CheckReport:
         name: str,
         state: State,
         text: str,
-        details: Mapping[str, Any] | None = None,
+        details: Json | None = None,
         error: RagEvaluatorError | None = None,
     ) -> None:
         self.checks.append(Check(name, state, text, details or {}, error))
@@ -88,5 +88,5 @@ class CheckReport:
             self.add(name, "failed", str(error), error=error)
             return None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         return {"passed": self.passed, "checks": [check.to_json() for check in self.checks]}

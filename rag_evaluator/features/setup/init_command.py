@@ -9,12 +9,12 @@ from rag_evaluator.cli import OK, add_json, print_json, print_table, say, with_e
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import ID
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files import check_replaceable, write_text
+from rag_evaluator.files import JsonDict, check_replaceable, write_text
 from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
 SAMPLE = "sample.jsonl"  # beside the configuration
-Rows = list[dict[str, Any]]  # JSON
+Rows = list[JsonDict]  # JSON
 SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
 """What the table shows where it has no room for all; `--json` gives everything."""
 

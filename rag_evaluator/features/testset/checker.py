@@ -15,6 +15,7 @@ from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
 from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
+from rag_evaluator.files import JsonDict
 from rag_evaluator.judge import LONGEST_REASON, RESERVE, AnswerRow, JudgeProtocol, Window, probability
 from rag_evaluator.prompts import (
     AnswerInput,
@@ -39,7 +40,7 @@ LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
 WORD = re.compile(r"\w+")
-FilterVerdict = dict[str, Any]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
+FilterVerdict = JsonDict  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
 Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
 Embed = Callable[[str], Awaitable[list[float]]]
 DUPLICATE = "not_duplicate"
@@ -183,9 +184,9 @@ class Checker:
         self.language = find_language(asking.config.language)
         self.settings = asking.config.section(TestsetConfig)
 
-    async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
+    async def verdicts(self, candidate: Candidate) -> tuple[bool, JsonDict]:
         """Whether a candidate stays, and what each filter says, until one leaves it out."""
-        verdicts: dict[str, Any] = {}
+        verdicts: JsonDict = {}
         for name in [name for name in FILTERS if name in self.settings.filters]:
             try:
                 verdict = await FILTERS[name](candidate, self)
@@ -300,7 +301,7 @@ class CandidateMaker:
             }
         )
 
-    async def _correct(self, candidate: Candidate, chunks: Sequence[int], vector: Sequence[float]) -> dict[str, Any]:
+    async def _correct(self, candidate: Candidate, chunks: Sequence[int], vector: Sequence[float]) -> JsonDict:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
         if not candidate.is_answerable:
             return {"pool": 0, "chunks": [], "support": {}}
@@ -331,7 +332,7 @@ class CandidateMaker:
         return next((place for place in near if is_useful(self.corpus[place])), None)
 
 
-def difficulty(verdicts: dict[str, Any]) -> str | None:
+def difficulty(verdicts: JsonDict) -> str | None:
     """`easy`: the model knows the answer by heart; `hard`: not even among similar chunks; None: not measured."""
     measured = [verdicts[name] for name in MEASURED if name in verdicts]
     if any(str(verdict["reason"]).startswith(NOT_CHECKED) for verdict in measured):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -12,7 +11,7 @@ from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import UNANSWERABLE, Slot, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.run import Record
 
 AT_ONCE = 256  # questions that are compared with all before them
@@ -23,8 +22,8 @@ SAME_MEANING = 0.95  # cosine
 
 
 Made = Sequence[tuple[Slot, Record]]  # what became of each slot
-Fields = Mapping[str, Any]  # of a candidate, as `CandidateMaker.make` gives them. Any: JSON
-Row = dict[str, Any]  # JSON
+Fields = Json  # of a candidate, as `CandidateMaker.make` gives them. Any: JSON
+Row = JsonDict  # JSON
 
 
 def select(made: Made, settings: TestsetConfig) -> tuple[list[int], dict[int, int]]:

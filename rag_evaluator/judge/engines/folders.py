@@ -1,12 +1,11 @@
 """Folders of models and LoRA adapters: what is known of them, and what is refused, before anything is loaded."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.config import MERGE, JudgeConfig
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files import Json
 from rag_evaluator.hub import contents_of, fingerprint, read_settings
 
 SETTINGS = "adapter_config.json"
@@ -23,7 +22,7 @@ class AdapterFolder:
     """
 
     folder: Path
-    settings: Mapping[str, Any]
+    settings: Json
 
     @classmethod
     def of(cls, config: JudgeConfig, loader: str) -> "AdapterFolder | None":

@@ -7,13 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from rag_evaluator.files import JsonDict
 from rag_evaluator.judge.grammar.faults import Schema
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
 RUBRIC = re.compile(r"score(\d)_description")
 MAX_ITEMS = 128
-Data = dict[str, Any]  # the input that is answered, as JSON
+Data = JsonDict  # the input that is answered, as JSON
 Rule = Callable[[Schema, Data], Schema]
 
 

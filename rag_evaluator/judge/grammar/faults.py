@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-Json = Mapping[str, Any]  # an object
-Schema = dict[str, Any]  # JSON
+from rag_evaluator.files import JsonDict
+
+Schema = JsonDict  # JSON
 Value = Any  # JSON
 KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config import Reasons
 from rag_evaluator.errors import JudgementError
+from rag_evaluator.files import Json
 from rag_evaluator.judge.grammar.answers import ANSWERS, NOTHING_KNOWN, OF_RUBRICS, row_of
 from rag_evaluator.judge.grammar.faults import Schema, Value, faults
 from rag_evaluator.judge.grammar.lark import REASONS, SHORT
@@ -77,7 +78,7 @@ def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]
 _free_schema = cache(tighten)  # of a response model, whatever the input
 
 
-def _resolve(schema: Any, definitions: Mapping[str, Any], reason: Schema | None) -> Any:
+def _resolve(schema: Any, definitions: Json, reason: Schema | None) -> Any:
     """The schema with references written out and the known scales as enums.
 
     Args:

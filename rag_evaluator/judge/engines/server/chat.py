@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.files import Json
 from rag_evaluator.judge.engines.server.long_prompts import tokens_read
-from rag_evaluator.judge.grammar.faults import Json
 from rag_evaluator.judge.grammar.schema import unique_keys
 
 SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
@@ -88,7 +88,7 @@ class ChatAnswer:
 
 
 def _nothing(choice: Json, message: Json, text: str, thought: str) -> str | None:
-    """Return why a choice is no answer, whatever text it has; None if it is one. Any: JSON."""
+    """Return why a choice is no answer, whatever text it has; None if it is one."""
     finish = choice.get("finish_reason")
     if finish in NO_ENDS:
         return f"{NO_ENDS[finish]} (finish_reason: {finish})"

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
-from rag_evaluator.judge.grammar.faults import Json
+from rag_evaluator.files import Json
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

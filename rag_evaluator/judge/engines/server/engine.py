@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from rag_evaluator.config import DEMO, JudgeConfig, hub
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
-from rag_evaluator.files import short_digest
+from rag_evaluator.files import Json, short_digest
 from rag_evaluator.hub import find_model
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
 from rag_evaluator.judge.engines.event_loop import SingleFlight, run
@@ -30,7 +30,7 @@ from rag_evaluator.judge.engines.server.long_prompts import (
     hide,
     window_of,
 )
-from rag_evaluator.judge.grammar.faults import Json, Schema, faults, fits, plain, settle
+from rag_evaluator.judge.grammar.faults import Schema, faults, fits, plain, settle
 from rag_evaluator.judge.grammar.lark import Count, about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import tighten
 from rag_evaluator.judge.protocol import (
@@ -345,7 +345,7 @@ def _counter(config: JudgeConfig, offline: bool) -> Count:
 
 
 def _chosen(answer: Json, served_model: str | None) -> str:
-    """Return the name of the model that shall judge, of those that a server lists. Raises `ModelError`. Any: JSON.
+    """Return the name of the model that shall judge, of those that a server lists. Raises `ModelError`.
 
     Args:
         served_model: its name; None: the only one that is served.

@@ -15,7 +15,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.faults import Json, Schema, Value
+from rag_evaluator.files import Json
+from rag_evaluator.judge.grammar.faults import Schema, Value
 from rag_evaluator.judge.protocol import common_beginning
 
 DECIMALS = 6

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.judge.grammar.faults import Json
+from rag_evaluator.files import Json
 from rag_evaluator.judge.grammar.lark import Count
 
 REMEDY = (
@@ -39,14 +39,14 @@ class CutPromptError(JudgementError):
 
 
 def tokens_read(answer: Json) -> int | None:
-    """Return the tokens of the prompt that the server counts in `usage`; None where it counts none. Any: JSON."""
+    """Return the tokens of the prompt that the server counts in `usage`; None where it counts none."""
     usage = answer.get("usage")
     count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
     return count if type(count) is int and count > 0 else None
 
 
 def window_of(models: Json, name: str) -> int:
-    """Return the tokens of prompt and answer that a list of models names for one; 0: it names none. Any: JSON.
+    """Return the tokens of prompt and answer that a list of models names for one; 0: it names none.
 
     They are `meta.n_ctx` of llama.cpp, `max_model_len` of vLLM and SGLang; Ollama names none.
     """

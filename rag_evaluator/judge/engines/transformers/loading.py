@@ -10,7 +10,7 @@ import psutil
 
 from rag_evaluator.config import JudgeConfig, hub
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files import ACTIVITY, GgufHeader, gguf_of, read_header, saved_tensors
+from rag_evaluator.files import ACTIVITY, GgufHeader, Json, JsonDict, gguf_of, read_header, saved_tensors
 from rag_evaluator.hub import find_model, in_one_line, load_failure, read_settings
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
@@ -141,7 +141,7 @@ class ModelFiles:
     """
 
     source: str
-    kwargs: Mapping[str, Any]
+    kwargs: Json
     adapter: AdapterFolder | None
     gguf: GgufHeader | None
 
@@ -167,7 +167,7 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
     folder = Path(source)
     kwargs = {**safe, "dtype": config.dtype, **config.model_kwargs}
-    model: Mapping[str, Any] = {}
+    model: Json = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
         model = read_settings(folder / "config.json", "judge.model")
@@ -201,11 +201,11 @@ def dtype_of(config: JudgeConfig, offline: bool) -> str:
     return str(named or next((DTYPES[dtype] for dtype in saved if dtype in DTYPES), "float32"))
 
 
-def check_direction(name: str, model: Mapping[str, Any]) -> None:
+def check_direction(name: str, model: Json) -> None:
     """Refuse what reads in both directions: transformers loads some encoders as decoders, which they are not.
 
     Args:
-        model: the model's `config.json`. Any: JSON.
+        model: the model's `config.json`.
     """
     text = model.get("text_config")
     if model.get("is_encoder_decoder") or (isinstance(text, Mapping) and text.get("is_encoder_decoder")):
@@ -277,7 +277,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
 
 
-def _load_model(model_files: ModelFiles, folder: str, kwargs: dict[str, Any]) -> "PreTrainedModel":
+def _load_model(model_files: ModelFiles, folder: str, kwargs: JsonDict) -> "PreTrainedModel":
     """The model on its devices, complete. Raises `ModelError`, and what libraries raise.
 
     Args:
@@ -298,7 +298,7 @@ def _load_model(model_files: ModelFiles, folder: str, kwargs: dict[str, Any]) ->
     return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
 
 
-def refuse_offloaded(source: str, places: Mapping[str, Any]) -> None:
+def refuse_offloaded(source: str, places: Json) -> None:
     """Raises `ModelError` for a model of which parts are copied to its device at every step, from memory or disk.
 
     Args:
@@ -315,7 +315,7 @@ def refuse_offloaded(source: str, places: Mapping[str, Any]) -> None:
         )
 
 
-def _loader(source: str, kwargs: dict[str, Any]) -> Any:
+def _loader(source: str, kwargs: JsonDict) -> Any:
     """The class of transformers that loads a model; Any: they have no common type.
 
     Vision-text models such as Qwen2.5-VL have no causal language model of their own: they are loaded whole, and never

@@ -36,7 +36,8 @@ def work(options):
     say("the table")
     return 0
 
-rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
+ARGUMENTS = "rag_evaluator.cli.arguments:add_evaluate_command"
+rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", ARGUMENTS, continued=True)}
 main.all_commands = lambda: rows
 cluster.work = work
 sys.exit(main.main(["evaluate", "x"]))

@@ -313,6 +313,7 @@ def small_disk(folder: Path, size: str, options: str = "") -> Iterator[Path]:
     try:
         yield folder
     finally:
+        gc.collect()  # a workbook that met a full disk leaves its files to the collector
         subprocess.run(["umount", str(folder)], check=True)
 
 

@@ -167,8 +167,8 @@ def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = (
-        "import sys, time\nfrom rag_evaluator import RAGEvaluator\n"
-        "RAGEvaluator.scorer = lambda self: (print('loading', flush=True), time.sleep(60))\n"
+        "import sys, time\nfrom rag_evaluator.models import Models\n"
+        "Models.scorer = lambda *_: (print('loading', flush=True), time.sleep(60))\n"
         "from rag_evaluator.cli.main import main\nmain([sys.argv[1]])"
     )
     command = [sys.executable, "-c", code, str(config)]

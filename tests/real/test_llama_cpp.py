@@ -54,6 +54,7 @@ def test_a_whole_evaluation_gives_scores_or_reasons(server: str, sample: list[di
     assert "|engine:server|" in line and "|route:chat|served:SmolLM2" in line and "127.0.0.1" not in line
 
 
+@pytest.mark.slow
 def test_a_small_model_whose_tokenizer_is_not_known_gives_scores(sample: list[dict[str, Any]]) -> None:
     """It repeats no word of a long prompt; the server counts tokens and names its window."""
     files = list((models_folder() / "qwen-0.5b").glob("*.gguf"))

@@ -1,13 +1,16 @@
 """What is refused of a configuration's metrics before a model is loaded."""
 
+import logging
 from collections.abc import Mapping
 
 from rag_evaluator.config import Config, hooks
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.chosen import _chosen, _names_in, logger
+from rag_evaluator.metrics.chosen import chosen_under, names_in
 from rag_evaluator.metrics.definitions import check_functions
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import canonical_name
+
+logger = logging.getLogger(__name__)
 
 
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -50,7 +53,7 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raise `ConfigError` for thresholds and requirements that the metrics cannot have, and for keys of features."""
-    for canonical, name in _names_in(config, "thresholds", metrics).items():
+    for canonical, name in names_in(config, "thresholds", metrics).items():
         limit = config.thresholds[name]
         scale = metrics[canonical].scale
         if not scale.low <= limit <= scale.high:
@@ -62,7 +65,7 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
-            rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
+            rule.refuse_senseless(chosen_under(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
     for check in hooks("check"):

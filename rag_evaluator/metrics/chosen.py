@@ -1,6 +1,5 @@
 """The metrics of a configuration: the chosen rows of `METRICS` with their options."""
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from rag_evaluator.config import BY_JUDGE, Config
@@ -8,8 +7,6 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.definitions import own_metrics, validated
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
-
-logger = logging.getLogger(__name__)
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:
@@ -39,7 +36,7 @@ def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str
 
     Raises `ConfigError` for options of a metric that is not chosen, or has none there.
     """
-    written = _names_in(config, "metric_options", metrics)
+    written = names_in(config, "metric_options", metrics)
     for canonical, name in written.items():
         start = f"{config.place('metric_options', name)}: 'metric_options.{name}'"
         if metrics[canonical].section:
@@ -49,13 +46,13 @@ def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str
     return written
 
 
-def _names_in(config: Config, section: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
+def names_in(config: Config, section: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
     """Canonical name -> the name under which a section has a metric. Raises `ConfigError` for one that is not chosen,
     or is there under two names."""
     written: dict[str, str] = {}
     for name in getattr(config, section):
         start = f"{config.place(section, name)}: '{section}.{name}'"
-        _chosen(name, metrics, start)
+        chosen_under(name, metrics, start)
         other = written.setdefault(canonical_name(name) or name, name)
         if other != name:
             raise ConfigError(f"{start} and '{other}' are the same metric. Remove one of them.")
@@ -78,7 +75,7 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
     return metric.with_verifier(config.verifier) if metric.verifier else metric
 
 
-def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
+def chosen_under(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
     """A metric of this run by any of its names; `start` is how the error begins."""
     canonical = canonical_name(name)
     metric = metrics.get(canonical or name)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
-from rag_evaluator.files import ACTIVITY, CHECKING
 from rag_evaluator.hub import is_unnamed
 from rag_evaluator.metrics import Metric, about_metrics, check_reported, checked_times, chosen_metrics, with_repeats
 from rag_evaluator.results import APPLICABLE, DROPPED, FILES, Heading, Results, Row, Run, Score, write_table
@@ -100,7 +99,6 @@ class Evaluation(Stage):
         return self.files if is_shown else FILES
 
 
-@ACTIVITY.phase(CHECKING)
 def evaluation_of(rows: CheckedRows, metrics: Mapping[str, Metric], models: "Models", prompts: "Prompts") -> Evaluation:
     """Return what is to be done, checked as far as that needs no loaded model. Raises `RagEvaluatorError`."""
     config = models.config

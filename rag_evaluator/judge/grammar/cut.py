@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from rag_evaluator.judge.grammar.answers import row_of
-from rag_evaluator.judge.grammar.faults import Schema, _statements
+from rag_evaluator.judge.grammar.faults import Schema, statements_of
 
 LEAST_READ = 0.9  # share of the source before the end of the last text of a list that was cut
 MATCH = 6  # letters that a text and its source have in common, at least, where it ends; a quarter of a short text
@@ -28,7 +28,7 @@ def part_of(text: str, response_model: type[BaseModel], schema: Schema) -> tuple
     for whole in filter(None, (items, items[:-1])):  # the last one may lack fields
         with suppress(ValidationError):
             answer = response_model.model_validate({name: whole})
-            return answer, end_in(source, str(_statements(whole)[-1])) >= LEAST_READ
+            return answer, end_in(source, str(statements_of(whole)[-1])) >= LEAST_READ
     return None, False
 
 

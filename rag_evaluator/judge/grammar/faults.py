@@ -60,8 +60,8 @@ def settle(schema: Schema, value: Value) -> Value:
         first, second = schema.get("x-partition", ("", ""))
         if isinstance(settled.get(first), list) and isinstance(settled.get(second), list):
             settled[second] = left = list(settled[second])
-            for statement in _statements(settled[first]):  # equal ones are taken one by one
-                if statement in (others := _statements(left)):
+            for statement in statements_of(settled[first]):  # equal ones are taken one by one
+                if statement in (others := statements_of(left)):
                     del left[others.index(statement)]
         return settled
     if schema.get("type") == "array" and isinstance(value, list) and schema.get("x-optional"):
@@ -79,7 +79,7 @@ def _in_order(options: list[Schema], items: list[Value]) -> Iterator[Value]:
     yield from (item for item in left if not any(fits(option, item) for option in options))  # which is a fault
 
 
-def _statements(items: list[Value]) -> list[Value]:
+def statements_of(items: list[Value]) -> list[Value]:
     return [item.get("statement") if isinstance(item, dict) else item for item in items]
 
 
@@ -118,7 +118,7 @@ def _object_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
     first, second = schema.get("x-partition", ("", ""))
     if first and isinstance(value.get(first), list) and isinstance(value.get(second), list):
         statements = [item["properties"]["statement"]["const"] for item in schema["properties"][first]["prefixItems"]]
-        shared = _statements(value[first]) + _statements(value[second])
+        shared = statements_of(value[first]) + statements_of(value[second])
         if sorted(map(str, shared)) != sorted(map(str, statements)):
             yield f"{first} and {second} do not share out the statements"
 

@@ -66,6 +66,8 @@ def imports(file: Path) -> Iterator[tuple[str, str]]:
     own = interface_of(".".join(parts)) if parts[0] == PACKAGE.name else None
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or node.level):
+            if node.level and own is not None:
+                continue  # within its own folder, the one use of a dot
             module = f"rag_evaluator.{node.module}" if node.level else node.module or ""
             if (module.startswith("rag_evaluator.") and own is None) or interface_of(module) not in (None, own):
                 yield from ((module, alias.name) for alias in node.names)

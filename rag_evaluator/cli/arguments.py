@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from rag_evaluator.cli.options import (
+from rag_evaluator.config import Command, Group, all_features, load
+from rag_evaluator.resources import NAME, __version__, program
+from rag_evaluator.tasks import all_tasks
+
+from .options import (
     add_beginning,
     add_config,
     add_json,
@@ -17,9 +21,6 @@ from rag_evaluator.cli.options import (
     add_task_command,
     with_examples,
 )
-from rag_evaluator.config import Command, Group, all_features, load
-from rag_evaluator.resources import NAME, __version__, program
-from rag_evaluator.tasks import all_tasks
 
 HERE = "rag_evaluator.cli.arguments"
 CLI = "rag_evaluator.cli"

@@ -4,9 +4,6 @@ import argparse
 import shlex
 from collections.abc import Mapping
 
-from rag_evaluator.cli.console import print_json, print_part, print_status, say
-from rag_evaluator.cli.evaluate import read_run, refuse_wrong_paths
-from rag_evaluator.cli.options import OK
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError, MissingChunksError
@@ -15,6 +12,10 @@ from rag_evaluator.resources import command
 from rag_evaluator.run import journals_in, read_status, run_id, sbatch_call, submit_job
 from rag_evaluator.run import merge as merge_chunks
 from rag_evaluator.tasks import stage_of
+
+from .console import print_json, print_part, print_status, say
+from .evaluate import read_run, refuse_wrong_paths
+from .options import OK
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.console import print_json, print_parts, say
-from rag_evaluator.cli.options import FAILED, NOT_SETTLED, OK
 from rag_evaluator.comparison import MARK, write_junit, write_report
 from rag_evaluator.comparison import compare as compare_runs
 from rag_evaluator.comparison import gate as check
@@ -16,6 +14,9 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import check_replaceable, write_whole
 from rag_evaluator.results import DIRECTIONS, ChangedScore, ScorePair, from_to, listed, one_line
 from rag_evaluator.statistics import MEAN, parse_limit
+
+from .console import print_json, print_parts, say
+from .options import FAILED, NOT_SETTLED, OK
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.files import Json, duration, json_text, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results import LABELS, REASONS_SHOWN, Conclusion, Grid, interval, means, show, toy_sentence
+
+from .watching import hide_bar
 
 if TYPE_CHECKING:
     from rag_evaluator.config import Config

@@ -10,8 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
-from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
 from rag_evaluator.config import DEMO, Config, disable_network, hooks, load_config
 from rag_evaluator.dataset import existing
 from rag_evaluator.errors import ConfigError, ResultsError
@@ -38,6 +36,9 @@ from rag_evaluator.run import (
 )
 from rag_evaluator.tasks import REPORT, is_scored, open_run, run_digest_of, seal
 from rag_evaluator.verifiers import model_folder
+
+from .console import parts_of, print_end, print_json, print_parts, print_task, say
+from .options import FAILED, OK, ROWS, typed_words
 
 if TYPE_CHECKING:
     from rag_evaluator.comparison import GateVerdicts

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from rag_evaluator.cli.arguments import all_commands, parser_of_commands
-from rag_evaluator.cli.options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
-from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import load, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
 from rag_evaluator.files import OWN_PROCESS, Stop, StopSignal, loading_libraries
+
+from .arguments import all_commands, parser_of_commands
+from .options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
+from .watching import end_watching, watching
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.console import print_json, say
-from rag_evaluator.cli.options import BAD_INPUT, OK
 from rag_evaluator.config import DEMO, Config, default_config, disable_network, find_language, load_config, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import ACTIVITY, loading_libraries
 from rag_evaluator.metrics import METRICS, OTHER_OWNERS, choose_owners, select_metrics
 from rag_evaluator.prompts import ENGLISH, languages_in
+
+from .console import print_json, say
+from .options import BAD_INPUT, OK
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts import Fault, PackSet

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.comparison.changed import changed_scores
-from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset import READ
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import ACTIVITY, check_replaceable
@@ -59,6 +57,9 @@ from rag_evaluator.statistics import (
     with_clusters,
 )
 from rag_evaluator.tasks import REPORT, open_run
+
+from .changed import changed_scores
+from .saved_scores import read_scores, scales_for
 
 LEVEL = 0.95
 

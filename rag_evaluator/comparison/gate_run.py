@@ -12,8 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.comparison.gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
-from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import ACTIVITY, write_whole
 from rag_evaluator.metrics import canonical_name
@@ -50,6 +48,9 @@ from rag_evaluator.statistics import (
     parse_rule,
     tie_warning,
 )
+
+from .gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
+from .saved_scores import check_direction, read_scores, scales_for
 
 LEVEL = 0.95
 MOST = 0.5  # share of keys with other questions from which on the rows are not the same

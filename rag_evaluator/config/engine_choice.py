@@ -7,8 +7,9 @@ import subprocess
 import sys
 from functools import cache
 
-from rag_evaluator.config.sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, JudgeConfig
 from rag_evaluator.files import gguf_of
+
+from .sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, JudgeConfig
 
 HIDDEN = ("", "-1", "NoDevFiles")  # what CUDA_VISIBLE_DEVICES is where a process may use no GPU
 SECONDS = 20.0  # for the driver, which may wake a GPU up

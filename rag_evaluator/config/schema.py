@@ -15,12 +15,15 @@ from pydantic import (
     create_model,
 )
 
-from rag_evaluator.config.engine_choice import with_engine
-from rag_evaluator.config.features import all_features, load, next_words
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
-from rag_evaluator.config.paths import FullPath
-from rag_evaluator.config.sections import (
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.resources import command
+
+from .engine_choice import with_engine
+from .features import all_features, load, next_words
+from .languages import find_language
+from .origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
+from .paths import FullPath
+from .sections import (
     AnySection,
     EmbeddingsConfig,
     GenerateConfig,
@@ -34,8 +37,6 @@ from rag_evaluator.config.sections import (
     check_engine_keys,
     section_of,
 )
-from rag_evaluator.errors import ConfigError
-from rag_evaluator.resources import command
 
 FolderName = Annotated[str, StringConstraints(pattern=r"^\w([\w.\- ]*[\w\-])?$", max_length=100)]
 """It ends in no space or dot, which some systems drop, so that a run would not find its results."""

@@ -14,10 +14,11 @@ from pydantic import (
     model_validator,
 )
 
-from rag_evaluator.config.paths import BY_JUDGE as BY_JUDGE
-from rag_evaluator.config.paths import DEMO as DEMO
-from rag_evaluator.config.paths import ModelPath, expand, in_folder, model_path, template_path
 from rag_evaluator.errors import ConfigError
+
+from .paths import BY_JUDGE as BY_JUDGE
+from .paths import DEMO as DEMO
+from .paths import ModelPath, expand, in_folder, model_path, template_path
 
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]

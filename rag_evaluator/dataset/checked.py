@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config
-from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
-from rag_evaluator.dataset.contents import ReadsColumns, Samples
-from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.loading import open_dataset
-from rag_evaluator.dataset.on_disk import Indexed
-from rag_evaluator.dataset.readers.spreadsheets import sheets_of
-from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import file_digest, short_digest
+
+from .columns import ALIASES, LISTS, ColumnNames, as_key, value_of
+from .contents import ReadsColumns, Samples
+from .doubts import doubts_of
+from .loading import open_dataset
+from .on_disk import Indexed
+from .readers.spreadsheets import sheets_of
+from .sample import RowChoice, Sample
 
 logger = logging.getLogger(__name__)
 CONTEXTS = "retrieved_contexts"

@@ -7,12 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field
 from rag_evaluator.errors import DatasetError, did_you_mean
 from rag_evaluator.files import Json, JsonDict
+
+from .json_values import EMPTY, as_text, is_blank
+from .readers.json_files import InputRecord
+from .sample import Sample
+from .values import LOG_ADVICE, READ, READ_LOG, Field
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "query", "input"),

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from rag_evaluator.dataset.columns import ColumnNames, accepted_names
-from rag_evaluator.dataset.on_disk import OnDisk
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.retrieval_log import rows_of_log
-from rag_evaluator.dataset.sample import REASON, Sample
-from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import DatasetError
+
+from .columns import ColumnNames, accepted_names
+from .on_disk import OnDisk
+from .readers.json_files import InputRecord
+from .retrieval_log import rows_of_log
+from .sample import REASON, Sample
+from .values import READ
 
 
 class ReadsColumns(Protocol):

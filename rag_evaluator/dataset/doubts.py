@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from rag_evaluator.dataset.columns import LISTS, ColumnNames, column_names
-from rag_evaluator.dataset.contents import Samples
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.files import Json
+
+from .columns import LISTS, ColumnNames, column_names
+from .contents import Samples
+from .sample import Sample
+from .values import json_or_text
 
 MOST = 1000  # rows that are looked at
 

@@ -7,11 +7,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.columns import TEXTS, ColumnNames
-from rag_evaluator.dataset.contents import Samples, samples_of
-from rag_evaluator.dataset.records import read_records
-from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files import ACTIVITY
+
+from .columns import TEXTS, ColumnNames
+from .contents import Samples, samples_of
+from .records import read_records
+from .sample import Sample
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]

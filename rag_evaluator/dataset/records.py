@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, Several, plain
-from rag_evaluator.dataset.readers.json_files import (
+from rag_evaluator.errors import DatasetError
+from rag_evaluator.files import Json
+
+from .json_values import EMPTY, Several, plain
+from .readers.json_files import (
     InputRecord,
     joined,
     library_errors,
@@ -15,9 +18,7 @@ from rag_evaluator.dataset.readers.json_files import (
     read_jsonl,
     rows_of,
 )
-from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
-from rag_evaluator.errors import DatasetError
-from rag_evaluator.files import Json
+from .readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
 

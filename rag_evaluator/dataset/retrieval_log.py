@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column_names, descending
-from rag_evaluator.dataset.json_values import EMPTY, Several, as_number, is_blank
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.values import is_number, looks_like_a_list
 from rag_evaluator.files import short_digest
+
+from .columns import RETRIEVED, ColumnNames, as_key, column_names, descending
+from .json_values import EMPTY, Several, as_number, is_blank
+from .readers.json_files import InputRecord
+from .values import is_number, looks_like_a_list
 
 # Any in this module: the users' values, plain JSON.
 

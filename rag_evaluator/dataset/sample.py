@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, is_blank
-from rag_evaluator.dataset.values import READ
 from rag_evaluator.files import Json, short_digest
+
+from .json_values import EMPTY, is_blank
+from .values import READ
 
 IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
 REASON = "reference_reason"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Several, Unwritable, as_number, as_text, is_blank, plain
-from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import DatasetError
+
+from .json_values import Several, Unwritable, as_number, as_text, is_blank, plain
+from .readers.json_files import InputRecord
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.weights import refuse_pointers
+
+from .weights import refuse_pointers
 
 SUFFIX = ".gguf"
 ANY_CASE = "*.[gG][gG][uU][fF]"

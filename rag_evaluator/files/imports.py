@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rag_evaluator.files.progress import ACTIVITY
+from .progress import ACTIVITY
 
 OWN_PROCESS = threading.Event()
 """Set in a command that was started as a program, whose process ends with it.

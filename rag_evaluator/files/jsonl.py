@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import FRESH, ResultsError
-from rag_evaluator.files.atomic import short_digest, writing
+
+from .atomic import short_digest, writing
 
 Json = Mapping[str, Any]
 """An object of JSON, which is only read. Any: what JSON has."""

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.jsonl import Json
+
+from .jsonl import Json
 
 POINTER = b"version https://git-lfs"
 POINTER_SIZE = 1024  # bytes; a pointer is smaller

@@ -10,9 +10,10 @@ from pydantic import BaseModel
 
 from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.files import Json, Records, short_digest
-from rag_evaluator.judge.engines.event_loop import SingleFlight
-from rag_evaluator.judge.given import as_judge
-from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
+
+from .engines.event_loop import SingleFlight
+from .given import as_judge
+from .protocol import ENDLESS, Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid
 
 Kept = Json  # JSON
 Question = tuple[str, Hashable]  # digest of the prompt and the draw; the response model, or the options

@@ -12,11 +12,12 @@ from pydantic import BaseModel
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files import short_digest
-from rag_evaluator.judge.engines.event_loop import SingleFlight
-from rag_evaluator.judge.engines.protocol import Engine
-from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.judge.protocol import (
+
+from .engines.event_loop import SingleFlight
+from .engines.protocol import Engine
+from .grammar.lark import Budget, share_out, to_lark, to_lark_after
+from .grammar.schema import tighten
+from .protocol import (
     ENDLESS,
     Capabilities,
     Draw,

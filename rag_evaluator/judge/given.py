@@ -14,13 +14,14 @@ from rag_evaluator.errors import JudgementError
 from rag_evaluator.hub import (
     unwrapped,
 )
-from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.grammar.faults import plain
-from rag_evaluator.judge.grammar.schema import on_scale, tighten, unique_keys
-from rag_evaluator.judge.judge import RagasLLM
-from rag_evaluator.judge.pipelines import is_langchain
-from rag_evaluator.judge.protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
+
+from .encoding.chat import OPENINGS
+from .grammar.faults import plain
+from .grammar.schema import on_scale, tighten, unique_keys
+from .judge import RagasLLM
+from .pipelines import is_langchain
+from .protocol import ENDLESS, Capabilities, Draw, JudgeProtocol, Opinion, WithoutTokens
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
 WORDS = 50  # by which the end of a prompt is known that a pipeline repeats, perhaps with other spaces

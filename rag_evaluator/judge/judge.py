@@ -7,16 +7,17 @@ from pydantic import BaseModel
 
 from rag_evaluator.config import JudgeConfig, check_engine_keys, with_engine
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.event_loop import run
-from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
+
+from .engine_judge import EngineJudge, engine_of
+from .engines.event_loop import run
+from .engines.protocol import Engine, find_engine
+from .protocol import JudgeProtocol
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
 
-from rag_evaluator.judge.pipelines import named
+from .pipelines import named
 
 Answer = TypeVar("Answer", bound=BaseModel)
 LLM = InstructorBaseRagasLLM
@@ -88,7 +89,7 @@ class Judge(RagasLLM):
         self.config = config or JudgeConfig()
         loaded: Any = pipeline  # an `EngineJudge` asks an engine; a server is a judge of its own
         if not isinstance(pipeline, Engine | JudgeProtocol):
-            from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+            from .engines.transformers.engine import TransformersEngine
 
             self.config = named(self.config, pipeline)
             loaded = TransformersEngine.of_pipeline(pipeline, self.config)

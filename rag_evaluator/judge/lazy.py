@@ -17,15 +17,16 @@ from rag_evaluator.hub import (
     identity_of,
     unwrapped,
 )
-from rag_evaluator.judge.engine_judge import engine_of
-from rag_evaluator.judge.engines.event_loop import MODELS, run
-from rag_evaluator.judge.engines.protocol import find_engine
-from rag_evaluator.judge.given import as_judge
-from rag_evaluator.judge.judge import LLM, Judge, RagasLLM
-from rag_evaluator.judge.pipelines import NotLoaded, is_judge, is_langchain, is_pipeline, model_in, named
-from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.resources import __version__
+
+from .engine_judge import engine_of
+from .engines.event_loop import MODELS, run
+from .engines.protocol import find_engine
+from .given import as_judge
+from .judge import LLM, Judge, RagasLLM
+from .pipelines import NotLoaded, is_judge, is_langchain, is_pipeline, model_in, named
+from .protocol import JudgeProtocol
 
 
 class LazyJudge(NotLoaded):

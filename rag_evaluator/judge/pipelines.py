@@ -5,8 +5,9 @@ from typing import Any
 from rag_evaluator.config import DEMO, JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.hub import name_of
-from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
+
+from .protocol import JudgeProtocol
 
 PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
 

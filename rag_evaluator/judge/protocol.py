@@ -15,10 +15,11 @@ from pydantic import BaseModel, ValidationError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError
 from rag_evaluator.files import Json, short_digest
-from rag_evaluator.judge.grammar.answers import row_of
-from rag_evaluator.judge.grammar.cut import part_of
-from rag_evaluator.judge.grammar.faults import Schema
-from rag_evaluator.judge.grammar.lark import Budget
+
+from .grammar.answers import row_of
+from .grammar.cut import part_of
+from .grammar.faults import Schema
+from .grammar.lark import Budget
 
 ENDLESS = 10**9
 Draw = tuple[int, int]

@@ -9,8 +9,9 @@ from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files import Json
-from rag_evaluator.judge.grammar.schema import on_scale, unique_keys
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
+
+from .grammar.schema import on_scale, unique_keys
 
 KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)

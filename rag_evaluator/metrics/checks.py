@@ -5,10 +5,11 @@ from collections.abc import Mapping
 
 from rag_evaluator.config import Config, hooks
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.chosen import chosen_under, names_in
-from rag_evaluator.metrics.definitions import check_functions
-from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.table import canonical_name
+
+from .chosen import chosen_under, names_in
+from .definitions import check_functions
+from .row import Metric
+from .table import canonical_name
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from rag_evaluator.config import BY_JUDGE, Config
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.definitions import own_metrics, validated
-from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
+
+from .definitions import own_metrics, validated
+from .row import Metric
+from .table import METRICS, canonical_name, select_metrics
 
 
 def chosen_metrics(config: Config) -> dict[str, Metric]:

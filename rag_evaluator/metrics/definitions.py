@@ -11,12 +11,13 @@ from rag_evaluator.config import Config, Key, Names, Number, Section, explain, p
 from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.metrics.own.function import check_arguments
-from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.prompts import SHELL, CustomQuestion, as_shown
 from rag_evaluator.results import DROPPED
 from rag_evaluator.statistics import Scale
+
+from .own.function import check_arguments
+from .row import Metric
+from .table import canonical_name, plain_name
 
 # Any in this module: whatever the user wrote.
 
@@ -190,7 +191,7 @@ def _computed(config: Config, name: str, written: Json) -> Metric:
 
 
 def _of_ragas(config: Config, name: str, written: Json) -> Metric:
-    from rag_evaluator.metrics.own.ragas_object import row_of_object  # imports ragas
+    from .own.ragas_object import row_of_object  # imports ragas
 
     options = validated(config, (SECTION, name), written, RagasObjectMetric)
     try:

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.hub import unwrapped
-from rag_evaluator.metrics.own.function import Function, FunctionName
-from rag_evaluator.metrics.own.ragas_object import is_ragas_object
-from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.ragas_library import BaseMetric
+
+from .own.function import Function, FunctionName
+from .own.ragas_object import is_ragas_object
+from .table import canonical_name
 
 # Any in this module: examples and values of rows.
 

@@ -15,8 +15,6 @@ from rag_evaluator.embeddings import as_embeddings
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import writing
 from rag_evaluator.judge import LazyJudge, PromptText, ScriptedJudge
-from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.prompts import (
     ENGLISH,
     PACKAGED,
@@ -35,6 +33,9 @@ from rag_evaluator.prompts import (
 )
 from rag_evaluator.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 from rag_evaluator.resources import packaged
+
+from .row import Metric
+from .table import METRICS
 
 RECALL = ("context_recall", "prompt")
 LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)

@@ -18,10 +18,11 @@ from rag_evaluator.errors import (
 from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.hub import in_one_line
 from rag_evaluator.judge import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of, shares_of
-from rag_evaluator.metrics.work_checks import as_asked, texts_in
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results import Judgement, refer, references
 from rag_evaluator.verifiers import DECIMALS
+
+from .work_checks import as_asked, texts_in
 
 COSTS = ("confidence", "prompt_tokens", "generated_tokens", "thinking", "thinking_tokens")
 """What an `Opinion` says beside its answer, and `Shares` in part."""

@@ -10,11 +10,12 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.judge import row_of
-from rag_evaluator.metrics.own.function import source_digest
-from rag_evaluator.metrics.row import Metric
-from rag_evaluator.metrics.work_checks import VERSION
 from rag_evaluator.resources import __version__
 from rag_evaluator.verifiers import reranker_of
+
+from .own.function import source_digest
+from .row import Metric
+from .work_checks import VERSION
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings import EmbeddingsSource
@@ -45,7 +46,7 @@ def signatures_of(
         if "function" in metric.options:
             parts["source"] = source_digest(metric.options["function"])
         if "object" in metric.options:
-            from rag_evaluator.metrics.own.ragas_object import object_digest  # imports ragas
+            from .own.ragas_object import object_digest  # imports ragas
 
             parts["source"] = object_digest(metric.options["object"])
         if metric.prompts:

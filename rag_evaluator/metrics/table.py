@@ -5,7 +5,9 @@ from typing import Any
 
 from rag_evaluator.config import RetrievalConfig
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.options import (
+from rag_evaluator.statistics import Scale
+
+from .options import (
     FactualCorrectnessOptions,
     NoiseSensitivityOptions,
     QuotesOptions,
@@ -19,8 +21,7 @@ from rag_evaluator.metrics.options import (
     scale_of_rubrics,
     scale_of_support,
 )
-from rag_evaluator.metrics.row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric
-from rag_evaluator.statistics import Scale
+from .row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")

@@ -14,7 +14,9 @@ from rag_evaluator.config import Config, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import Progress, silent
 from rag_evaluator.judge import LazyJudge, run
-from rag_evaluator.prompts.check import (
+from rag_evaluator.ragas_library import BasePrompt
+
+from .check import (
     Fault,
     check_pack,
     label_words,
@@ -22,10 +24,9 @@ from rag_evaluator.prompts.check import (
     prose_of,
     replaced,
 )
-from rag_evaluator.prompts.loading import PackSet, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, PACKAGED, Key, Pack, write_pack
-from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
-from rag_evaluator.ragas_library import BasePrompt
+from .loading import PackSet, TracedPrompt, english_pack
+from .pack import ENGLISH, PACKAGED, Key, Pack, write_pack
+from .translate import Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once

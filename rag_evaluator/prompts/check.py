@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from rag_evaluator.config import Language
 from rag_evaluator.errors import PromptError
-from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
-from rag_evaluator.prompts.loading import LEVELS, PackSet, english_pack
-from rag_evaluator.prompts.pack import OPTIONS, Pack, check_options, load_pack
 from rag_evaluator.ragas_library import BasePrompt
+
+from .language_id import ENOUGH_WORDS, WORDS, foreign
+from .loading import LEVELS, PackSet, english_pack
+from .pack import OPTIONS, Pack, check_options, load_pack
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 Leaves = Mapping[Place, Any]

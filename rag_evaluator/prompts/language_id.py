@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from rag_evaluator.config import LANGUAGES, Language
-from rag_evaluator.prompts.pack import ENGLISH
+
+from .pack import ENGLISH
 
 WORDS = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 ENOUGH_WORDS = 6  # fewer words may be the same in two languages

@@ -16,8 +16,12 @@ from rag_evaluator.config import Language, file_name, find_language, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import JsonDict, short_digest
 from rag_evaluator.judge import PromptText
-from rag_evaluator.prompts.own import CustomInput, OwnPrompt
-from rag_evaluator.prompts.pack import (
+from rag_evaluator.ragas_library import BasePrompt
+from rag_evaluator.resources import command, packaged
+from rag_evaluator.results import Frame, put_together
+
+from .own import CustomInput, OwnPrompt
+from .pack import (
     ENGLISH,
     PACKAGED,
     SHELL,
@@ -30,9 +34,6 @@ from rag_evaluator.prompts.pack import (
     pack_path,
     prompt_names,
 )
-from rag_evaluator.ragas_library import BasePrompt
-from rag_evaluator.resources import command, packaged
-from rag_evaluator.results import Frame, put_together
 
 LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
 MARK = "input: "  # comes before the input in every prompt of ragas

@@ -11,8 +11,9 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSch
 
 from rag_evaluator.config import all_features, load, pack_folders
 from rag_evaluator.files import JsonDict
-from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_file, pack_path, read_pack
 from rag_evaluator.ragas_library import BasePrompt
+
+from .pack import ENGLISH, Key, Pack, pack_file, pack_path, read_pack
 
 READ = BeforeValidator(TypeAdapter(int).validate_python)
 """Reads `"1"` as 1, which LLMs write and the integers of ragas' models accept; a bare `Literal` does not."""

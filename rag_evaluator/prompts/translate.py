@@ -11,8 +11,9 @@ from rag_evaluator.config import LANGUAGES, Language, sentences
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files import short_digest
 from rag_evaluator.judge import JudgeProtocol, PromptText, SingleFlight
-from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive
 from rag_evaluator.ragas_library import BasePrompt
+
+from .check import QUOTED_NAME, lost, must_survive
 
 REPEATED = re.compile(r"(\S.{0,60}?)\1{3,}", re.DOTALL)  # four times in a row
 LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string

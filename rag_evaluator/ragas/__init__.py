@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.ragas.names import METRIC_MODULES, NOT_HERE, no_counterpart
+from .names import METRIC_MODULES, NOT_HERE, no_counterpart
 
 _STANDS_FOR = {  # the names of some, such as `cache`, say what to use instead
     "evaluation": "dataset_schema",

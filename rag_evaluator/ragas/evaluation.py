@@ -28,13 +28,14 @@ from rag_evaluator.metrics import (
     model_of,
     with_own,
 )
-from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
-from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.ragas_library import EvaluationDataset as EvaluationDataset
 from rag_evaluator.ragas_library import RunConfig
 from rag_evaluator.ragas_library import SingleTurnSample as SingleTurnSample
 from rag_evaluator.results import Results, joined, why_of
 from rag_evaluator.tasks import Settings, judge_source, settings_of, warned_once
+
+from .names import CHATS, METRIC_CLASSES, no_counterpart
+from .result import EvaluationResult
 
 # Any in this module: models, datasets and metrics of users' scripts.
 

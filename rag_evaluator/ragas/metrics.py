@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal, NoReturn
 from rag_evaluator.dataset import TEXTS
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics import METRICS, CustomMetric, NamedMetric, canonical_name, model_of
-from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
 from rag_evaluator.ragas_library import MetricResult
 from rag_evaluator.results import Score
+
+from .names import METRIC_CLASSES, SINGLETONS, of_module
 
 # Any in this module: models and rows of users' scripts.
 
@@ -67,7 +68,7 @@ class ScoredAlone:
 
     def _scored(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Score]:
         """The scores of rows; the models stay loaded for the next ones."""
-        from rag_evaluator.ragas.evaluation import evaluator_of, with_reference
+        from .evaluation import evaluator_of, with_reference
 
         metric: Any = with_reference(self, list(rows))
         parts = model_of([self], "llm", None), model_of([self], "embeddings", None), metric.name

@@ -11,11 +11,12 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import gguf_of
 from rag_evaluator.judge import LLM, LazyJudge
-from rag_evaluator.ragas.names import no_counterpart
 from rag_evaluator.ragas_library import BaseRagasEmbedding as BaseRagasEmbedding
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM as InstructorBaseRagasLLM
 from rag_evaluator.ragas_library import RunConfig as RunConfig
 from rag_evaluator.tasks import judge_source, settings_of
+
+from .names import no_counterpart
 
 # Any in this module: models of any library.
 

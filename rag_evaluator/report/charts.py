@@ -9,8 +9,9 @@ from importlib.util import find_spec
 from markupsafe import Markup
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.report.pages import clean
 from rag_evaluator.results import shortened
+
+from .pages import clean
 
 LETTERS = 40  # of a label
 Ends = tuple[float, float]

@@ -6,10 +6,6 @@ from typing import Any
 from markupsafe import Markup
 
 from rag_evaluator.files import folder_names
-from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
-from rag_evaluator.report.pages import render, rows_link
-from rag_evaluator.report.table import difference_key
-from rag_evaluator.report.texts import ShownText, difference, shown
 from rag_evaluator.results import (
     DECISION_RULE,
     DIRECTIONS,
@@ -22,6 +18,11 @@ from rag_evaluator.results import (
     word,
 )
 from rag_evaluator.statistics import TIE, MetricComparison
+
+from .charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
+from .pages import render, rows_link
+from .table import difference_key
+from .texts import ShownText, difference, shown
 
 GROUPS = 40  # in a chart
 FOLDED = 300  # characters of a response before the fold

@@ -12,15 +12,16 @@ from markupsafe import Markup
 
 from rag_evaluator.config import next_words
 from rag_evaluator.files import ACTIVITY, Json, JsonDict, file_digest, write_whole
-from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, figures_html, worst_html
-from rag_evaluator.report.pages import environment, inline, json_in_page
-from rag_evaluator.report.row import pair_html, row_html
-from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.table import TableRow, names_of, rows_of, table_values, texts_of, worst_places
 from rag_evaluator.resources import NAME, __version__
 from rag_evaluator.results import Comparison, Run
+
+from .compared import comparison_html
+from .facts import means_html, what_html
+from .figures import answer_html, figures_html, worst_html
+from .pages import environment, inline, json_in_page
+from .row import pair_html, row_html
+from .row_scores import frames_of
+from .table import TableRow, names_of, rows_of, table_values, texts_of, worst_places
 
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 CHUNK = 500  # rows that a process makes at a time

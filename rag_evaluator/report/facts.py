@@ -6,7 +6,6 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from rag_evaluator.files import Json, json_text
-from rag_evaluator.report.pages import number, render, rows_link
 from rag_evaluator.results import (
     Run,
     by_stage,
@@ -17,6 +16,8 @@ from rag_evaluator.results import (
     scales_of,
 )
 from rag_evaluator.statistics import Scale
+
+from .pages import number, render, rows_link
 
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 REASONS = 50  # that are shown of a metric; all are in `summary.json`

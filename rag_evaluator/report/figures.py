@@ -9,7 +9,11 @@ import numpy as np
 from markupsafe import Markup
 
 from rag_evaluator.config import hooks
-from rag_evaluator.report.charts import (
+from rag_evaluator.resources import NAME, program
+from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
+from rag_evaluator.statistics import TIE, Scale
+
+from .charts import (
     ChartPoint,
     chart,
     chart_labels,
@@ -18,12 +22,9 @@ from rag_evaluator.report.charts import (
     in_order,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, judged_by
-from rag_evaluator.report.pages import render, rows_link
-from rag_evaluator.report.table import names_of, rows_of
-from rag_evaluator.resources import NAME, program
-from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
-from rag_evaluator.statistics import TIE, Scale
+from .facts import MetricLine, judged_by
+from .pages import render, rows_link
+from .table import names_of, rows_of
 
 GROUPS = 40  # in a chart
 LINES = 3  # of scores, or of how many more there are: all are in the row itself

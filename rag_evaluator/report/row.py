@@ -10,13 +10,14 @@ from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset import ColumnNames, InputRecord
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.report.facts import judged_by
-from rag_evaluator.report.pages import render
-from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.report.row_sentences import marked
-from rag_evaluator.report.table import names_of
-from rag_evaluator.report.texts import ShownText, TextPart, difference, shown
 from rag_evaluator.results import DROPPED, Run, Tone, row_name, samples_of
+
+from .facts import judged_by
+from .pages import render
+from .row_scores import MetricView, metric_views
+from .row_sentences import marked
+from .table import names_of
+from .texts import ShownText, TextPart, difference, shown
 
 
 def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropped: Json) -> list[JsonDict]:

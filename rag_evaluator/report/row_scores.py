@@ -10,9 +10,6 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json, JsonDict, short_digest
-from rag_evaluator.report.pages import clean, percent
-from rag_evaluator.report.row_sentences import Sentences, sentences_of
-from rag_evaluator.report.texts import ShownText, short, shown
 from rag_evaluator.results import (
     GRADES,
     REASON_KEYS,
@@ -28,6 +25,10 @@ from rag_evaluator.results import (
     questions_of,
     tone_of,
 )
+
+from .pages import clean, percent
+from .row_sentences import Sentences, sentences_of
+from .texts import ShownText, short, shown
 
 DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from rag_evaluator.files import Json
-from rag_evaluator.report.pages import percent
-from rag_evaluator.report.texts import SentenceView, Span, TextPart, divided, short, shown
 from rag_evaluator.results import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
+
+from .pages import percent
+from .texts import SentenceView, Span, TextPart, divided, short, shown
 
 Value = TypeVar("Value")
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from rag_evaluator.dataset import ALIASES, accepted_names, as_key
 from rag_evaluator.files import Json, JsonDict, folder_names
-from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, worst_first
+
+from .pages import beginning, clean
 
 # characters of a group's name, of each text to search in
 GROUP = 80

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset import ID, Sample, as_key, column_names, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.files import Json
-from rag_evaluator.results.comparison import RowMatch
-from rag_evaluator.results.flags import differing
-from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
-from rag_evaluator.results.overview import shortened
-from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics import Floats, Paired, Scale
+
+from .comparison import RowMatch
+from .flags import differing
+from .manifest import UNNAMED, partial_rows, parts_of
+from .overview import shortened
+from .run import ScoredRows
+from .summary import NO_VALUE
 
 QUESTION = "user_input"
 

@@ -6,10 +6,11 @@ from typing import Literal
 
 from rag_evaluator.dataset import as_key
 from rag_evaluator.files import JsonDict
-from rag_evaluator.results.judgement import JudgedVerdict, explained
-from rag_evaluator.results.meanings import GRADES
-from rag_evaluator.results.overview import counted, shortened
-from rag_evaluator.results.rows import Record
+
+from .judgement import JudgedVerdict, explained
+from .meanings import GRADES
+from .overview import counted, shortened
+from .rows import Record
 
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: Mapping[Direction, str] = {

@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.results.changes import ChangedScore
-from rag_evaluator.results.conclusion import Conclusion, with_ends, with_interval
-from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics import LabelMean, MetricComparison
+
+from .changes import ChangedScore
+from .conclusion import Conclusion, with_ends, with_interval
+from .overview import Grid, WithOverview, counted
 
 if TYPE_CHECKING:
     import pandas as pd

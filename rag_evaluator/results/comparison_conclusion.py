@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from rag_evaluator.files import folder_names
-from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match, unlike_rows
-from rag_evaluator.results.changes import ChangedScore
-from rag_evaluator.results.comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
-from rag_evaluator.results.conclusion import (
+from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
+
+from .aligned import Aligned, differing_conditions, row_match, unlike_rows
+from .changes import ChangedScore
+from .comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
+from .conclusion import (
     Conclusion,
     about,
     figure,
@@ -18,11 +20,10 @@ from rag_evaluator.results.conclusion import (
     with_ends,
     with_interval,
 )
-from rag_evaluator.results.flags import MANY_FLAGGED, MUCH
-from rag_evaluator.results.overview import counted
-from rag_evaluator.results.rows import row_name
-from rag_evaluator.results.trust import doubts_of, useful_metrics
-from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
+from .flags import MANY_FLAGGED, MUCH
+from .overview import counted
+from .rows import row_name
+from .trust import doubts_of, useful_metrics
 
 WITHIN: Mapping[Verdict, str] = {
     "different, but less than the margin": "Different, but less than",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rag_evaluator.config import DEMO, all_features, find_language, model_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
-from rag_evaluator.results.manifest import config_of, judge_of
-from rag_evaluator.results.overview import printable
+
+from .manifest import config_of, judge_of
+from .overview import printable
 
 if TYPE_CHECKING:
     from rag_evaluator.statistics import Estimate

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from rag_evaluator.dataset import as_key
 from rag_evaluator.files import Json
-from rag_evaluator.results.judgement import VERIFIED
-from rag_evaluator.results.manifest import parts_of
+
+from .judgement import VERIFIED
+from .manifest import parts_of
 
 SENTENCES = "sentences"  # what a threshold is of; earlier versions also had some of `rows`
 PARTS = ("verifier", "kind", "base", "evidence", "judge", "prompts")

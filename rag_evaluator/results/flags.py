@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rag_evaluator.results.overview import Figures, counted
+from .overview import Figures, counted
 
 UNASKED = "unasked"
 FLAGGED = "flagged"  # in a summary: rows with a flag

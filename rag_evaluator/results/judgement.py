@@ -8,8 +8,9 @@ from typing import Any
 
 from rag_evaluator.dataset import as_key
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.results.meanings import CHOSEN, FACTS, PAIRED, Meaning, Verdicts, verdicts_of
-from rag_evaluator.results.overview import shortened
+
+from .meanings import CHOSEN, FACTS, PAIRED, Meaning, Verdicts, verdicts_of
+from .overview import shortened
 
 VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 

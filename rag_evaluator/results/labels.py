@@ -8,7 +8,8 @@ from typing import Literal
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import write_json
-from rag_evaluator.results.run import Run, ScoredRows
+
+from .run import Run, ScoredRows
 
 FOLDER = "labels"
 NAME = "labels.json"

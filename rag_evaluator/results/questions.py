@@ -23,7 +23,8 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json, JsonDict, short_digest
-from rag_evaluator.results.run import Run
+
+from .run import Run
 
 Values = Json  # Any in this module: JSON
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample
-from rag_evaluator.results.overview import Figures, Grid, WithOverview, counted, means
-from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
-from rag_evaluator.results.run_conclusion import conclude
-from rag_evaluator.results.summary import Summary
-from rag_evaluator.results.tally import Tally, tally_of
-from rag_evaluator.results.worst import Texts, WorstRow, worst_of
-from rag_evaluator.results.writers import write_table
+
+from .overview import Figures, Grid, WithOverview, counted, means
+from .rows import DROPPED, Heading, Row, Score, row_name, scored_row
+from .run_conclusion import conclude
+from .summary import Summary
+from .tally import Tally, tally_of
+from .worst import Texts, WorstRow, worst_of
+from .writers import write_table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,9 @@ from typing import Any
 from rag_evaluator.dataset import ID, Sample, as_key
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import Json, JsonDict, json_line
-from rag_evaluator.results.judgement import explained
-from rag_evaluator.results.overview import printable
+
+from .judgement import explained
+from .overview import printable
 
 LONGEST = 40  # letters of a row's name
 APPLICABLE = "applicable"  # of a line of the details: false where there was nothing to score

@@ -18,7 +18,8 @@ from rag_evaluator.dataset import ALIASES, ColumnNames, Sample, accepted_names, 
 from rag_evaluator.dataset import samples_of as kept_samples
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json, JsonDict, file_digest, short_digest
-from rag_evaluator.results.manifest import (
+
+from .manifest import (
     SCORES,
     WRITTEN,
     again,
@@ -27,7 +28,7 @@ from rag_evaluator.results.manifest import (
     misfit,
     names_us,
 )
-from rag_evaluator.results.rows import (
+from .rows import (
     DETAILS,
     DROPPED,
     HEAD,
@@ -36,7 +37,7 @@ from rag_evaluator.results.rows import (
     Record,
     row_name,
 )
-from rag_evaluator.results.tally import Tally, tally_of
+from .tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config import DEMO, next_words
-from rag_evaluator.results.conclusion import (
+from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
+
+from .conclusion import (
     Conclusion,
     figure,
     is_judged,
@@ -23,16 +25,15 @@ from rag_evaluator.results.conclusion import (
     why_of,
     with_ends,
 )
-from rag_evaluator.results.flags import RULES as FLAG_RULES
-from rag_evaluator.results.flags import advice, many_flagged, without_figure
-from rag_evaluator.results.manifest import PART
-from rag_evaluator.results.meanings import FAULTS, OF_SENTENCES
-from rag_evaluator.results.overview import Figures, counted
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import Floats, Tally
-from rag_evaluator.results.trust import do_not_rely, useful_metrics
-from rag_evaluator.results.worst import RANK_RULE, listed_rows
-from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
+from .flags import RULES as FLAG_RULES
+from .flags import advice, many_flagged, without_figure
+from .manifest import PART
+from .meanings import FAULTS, OF_SENTENCES
+from .overview import Figures, counted
+from .run import Run
+from .tally import Floats, Tally
+from .trust import do_not_rely, useful_metrics
+from .worst import RANK_RULE, listed_rows
 
 Flags = NDArray[np.bool_]  # one a row
 NAMED = 5  # worst rows in a sentence

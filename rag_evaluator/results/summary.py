@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
+
+from .rows import Row, dropped_contexts
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Json
-from rag_evaluator.results.overview import Figures, counted
-from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
 from rag_evaluator.statistics import Scale
+
+from .overview import Figures, counted
+from .summary import Clusters, cluster_of, reporting_of
 
 Floats = NDArray[np.float64]
 NOTABLE = 0.01  # share of rows that may repeat another before it is said

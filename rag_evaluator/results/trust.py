@@ -3,8 +3,9 @@
 from collections.abc import Collection
 
 from rag_evaluator.config import hooks
-from rag_evaluator.results.flags import many_flagged
-from rag_evaluator.results.run import ScoredRows
+
+from .flags import many_flagged
+from .run import ScoredRows
 
 
 def useful_metrics(run: ScoredRows) -> set[str]:

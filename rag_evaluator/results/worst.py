@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import explained
-from rag_evaluator.results.meanings import Tone, is_marked, tone_of
-from rag_evaluator.results.rows import Record, row_name
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import WORST_QUARTER
-from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.statistics import TIE, Scale
+
+from .conclusion import is_judged
+from .judgement import explained
+from .meanings import Tone, is_marked, tone_of
+from .rows import Record, row_name
+from .run import Run
+from .summary import WORST_QUARTER
+from .tally import Floats, Tally
 
 RANK_RULE = (
     "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "

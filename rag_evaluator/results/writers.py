@@ -8,10 +8,11 @@ from rag_evaluator.config import hooks
 from rag_evaluator.dataset import harmless
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import file_digest, json_line, json_text, scratch, sync
-from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES, SEALED, WRITTEN, as_written, refuse_foreign
-from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of, scored_row
-from rag_evaluator.results.summary import Summary
-from rag_evaluator.results.xlsx import run_workbook
+
+from .manifest import PROMPT_TEXTS, SCORES, SEALED, WRITTEN, as_written, refuse_foreign
+from .rows import DETAILS, Heading, Row, cells_of, scored_row
+from .summary import Summary
+from .xlsx import run_workbook
 
 FILES = ("manifest.json", "prompts.json", "summary.json", SCORES, "scores.csv", "scores.xlsx", DETAILS)
 """The manifest comes first: by it a folder is known as ours."""

@@ -8,10 +8,11 @@ from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset import SCORES, SUMMARY
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.results.judgement import Judgement
-from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
-from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of
-from rag_evaluator.results.summary import Summary, flat_rows
+
+from .judgement import Judgement
+from .overview import Figures, by_stage, interval, mean_heading, shortened
+from .rows import DETAILS, Heading, Row, cells_of
+from .summary import Summary, flat_rows
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there

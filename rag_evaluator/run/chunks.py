@@ -14,13 +14,14 @@ from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, Re
 from rag_evaluator.files import ACTIVITY, SYNC_SECONDS, Progress, Stop, StopSignal, silent, writing
 from rag_evaluator.judge import run
 from rag_evaluator.results import refuse_foreign
-from rag_evaluator.run.journal import Key
-from rag_evaluator.run.merging import merge_once
-from rag_evaluator.run.plan import Cell, Place, Record
-from rag_evaluator.run.stage import MadeInMemory, Stage, Table, Work
-from rag_evaluator.run.status import is_complete
-from rag_evaluator.run.worker_journal import Start, WorkerJournal
-from rag_evaluator.run.workers import Worker, now, process_name, run_id
+
+from .journal import Key
+from .merging import merge_once
+from .plan import Cell, Place, Record
+from .stage import MadeInMemory, Stage, Table, Work
+from .status import is_complete
+from .worker_journal import Start, WorkerJournal
+from .workers import Worker, now, process_name, run_id
 
 LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was finished by another
 TICK = 0.2  # seconds

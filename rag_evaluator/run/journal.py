@@ -27,8 +27,9 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.errors import FRESH, ResultsError
 from rag_evaluator.files import Json, JsonDict, checked_line, read_checked, read_lines
-from rag_evaluator.run.plan import Plan, Record
-from rag_evaluator.run.workers import WorkerNote, now
+
+from .plan import Plan, Record
+from .workers import WorkerNote, now
 
 FORMAT = 2
 MAIN_TASK = "evaluate"

@@ -3,10 +3,11 @@
 from contextlib import suppress
 
 from rag_evaluator.files import ACTIVITY, writing
-from rag_evaluator.run.journal import TMP, Journal
-from rag_evaluator.run.stage import Stage, Table
-from rag_evaluator.run.status import Finished, describe_files, is_complete, note_finished
-from rag_evaluator.run.workers import now
+
+from .journal import TMP, Journal
+from .stage import Stage, Table
+from .status import Finished, describe_files, is_complete, note_finished
+from .workers import now
 
 LONGEST_SECONDS = 600.0  # a worker of another machine that writes results for so long is taken for dead
 

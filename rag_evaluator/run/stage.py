@@ -9,8 +9,9 @@ from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files import Json, Records
-from rag_evaluator.run.journal import Journal, Key
-from rag_evaluator.run.plan import Cell, Place, Plan, Record
+
+from .journal import Journal, Key
+from .plan import Cell, Place, Plan, Record
 
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""

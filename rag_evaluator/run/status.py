@@ -11,8 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from rag_evaluator.files import file_digest, write_json
 from rag_evaluator.results import partial_rows
-from rag_evaluator.run.journal import MAIN_TASK, SCORES, SILENT_SECONDS, Journal, journals_in
-from rag_evaluator.run.workers import WorkerNote
+
+from .journal import MAIN_TASK, SCORES, SILENT_SECONDS, Journal, journals_in
+from .workers import WorkerNote
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from rag_evaluator.files import (
     sync,
     writing,
 )
-from rag_evaluator.run.journal import (
+
+from .journal import (
     ANSWERS,
     FOLDERS,
     SCORES,
@@ -33,10 +34,10 @@ from rag_evaluator.run.journal import (
     generations,
     read_manifest,
 )
-from rag_evaluator.run.plan import Plan, refuse_changes, refuse_fewer_rows
-from rag_evaluator.run.stage import Stage
-from rag_evaluator.run.status import read_finished
-from rag_evaluator.run.workers import WorkerNote, now
+from .plan import Plan, refuse_changes, refuse_fewer_rows
+from .stage import Stage
+from .status import read_finished
+from .workers import WorkerNote, now
 
 Start = Literal["continue", "fresh", "update"]
 ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.statistics.formulas import (
+from .formulas import (
     LEAST_UNITS,
     TIE,
     Array,
@@ -25,7 +25,7 @@ from rag_evaluator.statistics.formulas import (
     moments,
     pseudo_squares,
 )
-from rag_evaluator.statistics.labelled import Clusters, cluster_numbers
+from .labelled import Clusters, cluster_numbers
 
 NO_SCORE = "none: no scores"
 ONE_SCORE = "range: one score"

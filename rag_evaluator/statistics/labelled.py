@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.formulas import Array, Scale
+from .formulas import Array, Scale
 
 FOLDS = 5
 

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.statistics.formulas import TIE, UNSEEN, Estimate, Scale
-from rag_evaluator.statistics.intervals import difference_interval, difference_test
+from .formulas import TIE, UNSEEN, Estimate, Scale
+from .intervals import difference_interval, difference_test
 
 Floats = NDArray[np.float64]
 ALPHA = 0.05

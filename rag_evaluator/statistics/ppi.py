@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.statistics.formulas import Array, Scale, effective_units, with_pseudo_units
-from rag_evaluator.statistics.labelled import Clusters, LabelledRows, Places, cluster_numbers, make_labelled_rows
+from .formulas import Array, Scale, effective_units, with_pseudo_units
+from .labelled import Clusters, LabelledRows, Places, cluster_numbers, make_labelled_rows
 
 METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
 FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate

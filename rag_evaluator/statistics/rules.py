@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
+
+from .formulas import TIE, Estimate, Scale
 
 Limit = Literal["min", "max", "not worse", "worse"]
 MEAN = "mean:"

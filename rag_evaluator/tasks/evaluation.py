@@ -27,7 +27,8 @@ from rag_evaluator.run import (
     Work,
     auto_chunk_size,
 )
-from rag_evaluator.tasks.manifest import REPORT, describe, write_own_report
+
+from .manifest import REPORT, describe, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.models import Models

@@ -21,7 +21,8 @@ from rag_evaluator.prompts import ENGLISH, Prompts, identified, languages_in, ow
 from rag_evaluator.resources import packaged
 from rag_evaluator.results import toy_sentence, unknown_to_toy
 from rag_evaluator.run import ALONE, Answers, Journal, Plan, Record, Stage, Table, Work, auto_chunk_size, run_stage
-from rag_evaluator.tasks.manifest import describe
+
+from .manifest import describe
 
 NEEDED = ("user_input", "retrieved_contexts")
 NO_QUESTION = "there is no question"

@@ -8,7 +8,8 @@ from pathlib import Path
 from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, the_judge, why_of, with_ends_beside, with_interval
 from rag_evaluator.statistics import Scale, difference_interval, difference_test, is_shown, mean_interval
-from rag_evaluator.tasks.references import ROWS
+
+from .references import ROWS
 
 MEASURE = "nDCG@10"  # by which two orders are compared
 SHARES = Scale(0.0, 1.0)

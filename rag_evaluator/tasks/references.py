@@ -29,7 +29,8 @@ from rag_evaluator.prompts import (
 )
 from rag_evaluator.results import COPIED, REASONS, as_written
 from rag_evaluator.run import Journal, Record, Table
-from rag_evaluator.tasks.question import (
+
+from .question import (
     NO_CONTEXTS,
     NO_QUESTION,
     ContextStage,

@@ -15,7 +15,8 @@ from rag_evaluator.judge import JudgeProtocol, Window, log_odds, probability, si
 from rag_evaluator.prompts import CompareInput, CompareOutput, FilterInput, FilterOutput, Key, TracedPrompt
 from rag_evaluator.results import as_written
 from rag_evaluator.run import Journal, Record, Table
-from rag_evaluator.tasks.question import (
+
+from .question import (
     NO_CONTEXTS,
     NO_QUESTION,
     ContextStage,
@@ -26,7 +27,7 @@ from rag_evaluator.tasks.question import (
     samples_of,
     without_question,
 )
-from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures, share_of
+from .ranking import STRATEGIES, compare_orders, retrieval_measures, share_of
 
 HOLDS_ANSWER = FilterOutput(verdict=1)
 HOLDS_NONE = FilterOutput(verdict=0)

@@ -10,7 +10,8 @@ from rag_evaluator.errors import ModelError
 from rag_evaluator.files import ACTIVITY
 from rag_evaluator.hub import contents_of, find_model, in_one_line
 from rag_evaluator.judge import on_model_thread
-from rag_evaluator.verifiers.batches import BatchSize
+
+from .batches import BatchSize
 
 # Any in this module: objects of transformers.
 

@@ -13,7 +13,8 @@ from rag_evaluator.config import RerankerConfig
 from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.hub import fingerprint
 from rag_evaluator.judge import BatchHandler, Scheduler, SingleFlight
-from rag_evaluator.verifiers.batches import (
+
+from .batches import (
     DECIMALS,
     BatchSize,
     Encoded,
@@ -23,8 +24,8 @@ from rag_evaluator.verifiers.batches import (
     probabilities,
     rows_of,
 )
-from rag_evaluator.verifiers.families import labels_of, names_of, settings_of
-from rag_evaluator.verifiers.loading import FolderModel, model_folder
+from .families import labels_of, names_of, settings_of
+from .loading import FolderModel, model_folder
 
 # Any in this module: objects of transformers and torch.
 

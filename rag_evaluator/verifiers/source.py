@@ -9,7 +9,8 @@ from rag_evaluator.config import VerifierConfig, model_path
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.hub import UNNAMED
 from rag_evaluator.judge import BatchHandler, Scheduler
-from rag_evaluator.verifiers.verifier import Support, Verifier
+
+from .verifier import Support, Verifier
 
 
 @runtime_checkable

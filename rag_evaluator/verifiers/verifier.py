@@ -9,10 +9,11 @@ from typing import Any
 from rag_evaluator.config import find_language
 from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.hub import fingerprint
-from rag_evaluator.verifiers import lettucedetect
-from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rows_of
-from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
-from rag_evaluator.verifiers.families import (
+
+from . import lettucedetect
+from .batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rows_of
+from .evidence import Evidence, EvidencePiece, Limit
+from .families import (
     VERIFIERS,
     Family,
     check_language,
@@ -20,7 +21,7 @@ from rag_evaluator.verifiers.families import (
     settings_of,
     supported_label,
 )
-from rag_evaluator.verifiers.loading import FolderModel, model_folder
+from .loading import FolderModel, model_folder
 
 # Any in this module: objects of transformers and torch.
 

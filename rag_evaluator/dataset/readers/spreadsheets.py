@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.json_values import EMPTY, Unwritable, as_number, plain
-from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
 from rag_evaluator.errors import DatasetError
+
+from .json_files import InputRecord, joined, library_errors, read_text
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
 # the first two sheets of a workbook that this program writes

@@ -52,8 +52,9 @@ def add_bundle_command(commands: Any) -> None:
 def bundle(options: argparse.Namespace) -> int:
     """`rag-evaluator bundle --out bundle`."""
     from rag_evaluator.config import load_config
-    from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
-    from rag_evaluator.features.bundle.wheels import program_source
+
+    from .contents import find_models, make_bundle, models_of
+    from .wheels import program_source
 
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from rag_evaluator.config import BY_JUDGE, DEMO, Config, model_path
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.bundle.wheels import GLIBC, download
 from rag_evaluator.files import ACTIVITY, file_digest, safe_names, write_text, writing
 from rag_evaluator.hub import find_model
 from rag_evaluator.resources import __version__, packaged
+
+from .wheels import GLIBC, download
 
 INSTALL = "install.sh"
 SUMS = "SHA256SUMS"

@@ -10,10 +10,11 @@ from rag_evaluator.config import make_config
 from rag_evaluator.dataset import CheckedRows, RowChoice, accepted_names, open_dataset
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.chains.collecting import output_row
 from rag_evaluator.hub import in_one_line
 from rag_evaluator.metrics import as_list, canonical_name, for_metrics, model_of, with_metrics, with_own
 from rag_evaluator.tasks import Settings, judge_source, settings_of
+
+from .collecting import output_row
 
 # Any in this module: results of chains of any kind.
 

@@ -46,9 +46,10 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     with loading_libraries():
         from rag_evaluator.cli import run_task
         from rag_evaluator.config import disable_network, load_config
-        from rag_evaluator.features.duel import stage as dueling
-        from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
         from rag_evaluator.tasks import TaskJudge, open_run
+
+        from . import stage as dueling
+        from .conclusion import WIN_RATE, duel_conclusion
 
     a, b = places = [path.expanduser().resolve() for path in (options.a, options.b)]
     folder = options.out.expanduser().resolve() if options.out else a.parent / f"duel-{a.name}-{b.name}"

@@ -10,14 +10,15 @@ from pathlib import Path
 from rag_evaluator.config import Config, Origin, apply_overrides, make_config
 from rag_evaluator.dataset import choice_of
 from rag_evaluator.errors import UPDATE, ConfigError, PromptTooLongError, ResultsError
-from rag_evaluator.features.duel.conclusion import DECISIVE, WIN_RATE
-from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files import Json, JsonDict, write_wide_json
 from rag_evaluator.judge import JudgeProtocol
 from rag_evaluator.results import PART, Grid, ScoredRows, as_written, means
 from rag_evaluator.run import Journal, Plan, Record, Table
 from rag_evaluator.statistics import Scale, mean_interval
 from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, open_run, plan_of
+
+from .conclusion import DECISIVE, WIN_RATE
+from .judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 
 POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
 Ended = tuple[Pair, Outcome | None, str | None]

@@ -10,7 +10,8 @@ from typing import Any
 
 from rag_evaluator.config import Language, sentences
 from rag_evaluator.dataset import Sample
-from rag_evaluator.features.probe.facts import (
+
+from .facts import (
     EVASIVE,
     Fact,
     Names,

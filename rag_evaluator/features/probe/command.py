@@ -23,8 +23,9 @@ def probe(options: argparse.Namespace, stop: Stop) -> int:
     refuse_wrong_paths(config, chosen)
     with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator
-        from rag_evaluator.features.probe.figures import probe_overview
-        from rag_evaluator.features.probe.stage import FOLDER, ProbeReport, probe_stage
+
+        from .figures import probe_overview
+        from .stage import FOLDER, ProbeReport, probe_stage
 
     stage = probe_stage(RAGEvaluator(config, chosen=chosen))
     table, _, wrote, changed = run_task(stage, config, *begun, stop)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rag_evaluator.features.probe.control import RULE, control_sentences, percent
-from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE, LIMITS
 from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, with_ends_beside
+
+from .control import RULE, control_sentences, percent
+from .verdicts import ALPHA, CHANCE, LIMITS
 
 Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON
 NOTICED = ("reliable", "weak")

@@ -7,11 +7,12 @@ a piece, 10 pieces support 1 - 0.9^10 = 0.65 of the sentences that nothing suppo
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
-from rag_evaluator.features.probe.verdicts import figures_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import counted, verified, with_ends_beside
 from rag_evaluator.run import Record
 from rag_evaluator.statistics import PASS, mean_interval
+
+from .verdicts import figures_of
 
 AS_MANY = "as_many_contexts"  # the change whose sentences are counted
 PIECES = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "more": (11, inf)}

@@ -11,15 +11,16 @@ from typing import Any
 
 from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample
-from rag_evaluator.features.probe import changes
-from rag_evaluator.features.probe.changes import Material, good_side
-from rag_evaluator.features.probe.control import AS_MANY, control_of
-from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
 from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.metrics import Metric
 from rag_evaluator.results import Grid, interval
 from rag_evaluator.run import Record
+
+from . import changes
+from .changes import Material, good_side
+from .control import AS_MANY, control_of
+from .feature import ProbeConfig
+from .verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
 
 SAME_TEXT = "same_text"
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")

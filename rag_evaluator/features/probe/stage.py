@@ -10,19 +10,6 @@ from rag_evaluator.config import Config, find_language, make_config
 from rag_evaluator.dataset import CheckedRows, data_digest, rows_again
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.probe.conclusion import probe_conclusion
-from rag_evaluator.features.probe.facts import EVASIVE
-from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.figures import (
-    PROBES,
-    ProbeUnit,
-    pairs_of,
-    probe_overview,
-    probed,
-    report,
-    rows_for_reading,
-    units_of,
-)
 from rag_evaluator.files import (
     ACTIVITY,
     CHECKING,
@@ -51,6 +38,20 @@ from rag_evaluator.run import (
     run_stage,
 )
 from rag_evaluator.tasks import describe, refresh_report, scoring, shown
+
+from .conclusion import probe_conclusion
+from .facts import EVASIVE
+from .feature import ProbeConfig
+from .figures import (
+    PROBES,
+    ProbeUnit,
+    pairs_of,
+    probe_overview,
+    probed,
+    report,
+    rows_for_reading,
+    units_of,
+)
 
 if TYPE_CHECKING:
     from rag_evaluator.scorer import Scorer

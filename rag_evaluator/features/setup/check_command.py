@@ -19,10 +19,11 @@ from rag_evaluator.cli import (
     with_examples,
 )
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
-from rag_evaluator.features.setup.checks import Check, CheckReport
 from rag_evaluator.files import loading_libraries
 from rag_evaluator.resources import command
 from rag_evaluator.results import counted
+
+from .checks import Check, CheckReport
 
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 LETTERS = 160  # of texts that a check of the judge's work names
@@ -61,13 +62,13 @@ def check(options: argparse.Namespace) -> int:
     shown = partial(_print, whole_prompt=options.prompt) if not options.json else lambda check: None
     if options.config is None:
         with loading_libraries():
-            from rag_evaluator.features.setup.versions import look_at_versions
+            from .versions import look_at_versions
 
         look_at_versions(report := CheckReport(shown))
     else:
         config = read_config(options)
         with loading_libraries():
-            from rag_evaluator.features.setup.checking import check as look
+            from .checking import check as look
 
         report = look(config, shown=shown)
     if options.json:

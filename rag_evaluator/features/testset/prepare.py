@@ -16,10 +16,11 @@ from rag_evaluator.config import Config
 from rag_evaluator.dataset import existing
 from rag_evaluator.embeddings import find_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, read_corpus, splitter_of, write_corpus
-from rag_evaluator.features.testset.readers import read_documents
-from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files import ACTIVITY, file_digest, short_digest, write_whole
+
+from .corpus import Corpus, DocumentChunk, read_corpus, splitter_of, write_corpus
+from .readers import read_documents
+from .section import SHARES, TestsetConfig
 
 FOLDER = "corpus"
 LOCK = ".lock"

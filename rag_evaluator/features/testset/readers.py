@@ -11,7 +11,8 @@ from typing import Any
 
 from rag_evaluator.dataset import READERS, existing, is_blank, library_errors, read_records, read_text
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.features.testset.corpus import Document
+
+from .corpus import Document
 
 TEXT_COLUMNS = ("text", "page_content", "content", "body", "paragraph", "passage", "document", "context")
 ID_COLUMNS = ("id", "doc_id", "document_id", "_id")

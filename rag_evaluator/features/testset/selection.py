@@ -7,12 +7,13 @@ import numpy as np
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 
-from rag_evaluator.features.testset.checker import DUPLICATE
-from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
-from rag_evaluator.features.testset.prepare import UNANSWERABLE, Slot, in_turn, unit_vectors
-from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.run import Record
+
+from .checker import DUPLICATE
+from .corpus import Corpus, DocumentChunk
+from .prepare import UNANSWERABLE, Slot, in_turn, unit_vectors
+from .section import TestsetConfig
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order

@@ -9,9 +9,15 @@ from rag_evaluator.config import Config, make_config
 from rag_evaluator.dataset import RowChoice
 from rag_evaluator.embeddings import EmbeddingsSource
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.testset.checker import OWNERS, CandidateMaker, Checker
-from rag_evaluator.features.testset.corpus import Corpus, read_corpus
-from rag_evaluator.features.testset.prepare import (
+from rag_evaluator.files import short_digest, write_json, write_lines, write_wide_json
+from rag_evaluator.judge import JudgeProtocol
+from rag_evaluator.results import DETAILS, as_written
+from rag_evaluator.run import Journal, Plan, Start, Table, Worker, place_of, read_manifest
+from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, plan_of
+
+from .checker import OWNERS, CandidateMaker, Checker
+from .corpus import Corpus, read_corpus
+from .prepare import (
     FOLDER,
     Slot,
     corpus_of,
@@ -19,13 +25,8 @@ from rag_evaluator.features.testset.prepare import (
     neighbours_of,
     slots_of,
 )
-from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.features.testset.selection import details_of, rows_of, select, summary_of
-from rag_evaluator.files import short_digest, write_json, write_lines, write_wide_json
-from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.results import DETAILS, as_written
-from rag_evaluator.run import Journal, Plan, Start, Table, Worker, place_of, read_manifest
-from rag_evaluator.tasks import Make, QuestionStage, TaskJudge, plan_of
+from .section import TestsetConfig
+from .selection import details_of, rows_of, select, summary_of
 
 TASK = "testset"
 STAGE = "candidates"

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.judge.grammar.faults import Schema
+
+from .faults import Schema
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)

@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from rag_evaluator.judge.grammar.answers import row_of
-from rag_evaluator.judge.grammar.faults import Schema, statements_of
+from .answers import row_of
+from .faults import Schema, statements_of
 
 LEAST_READ = 0.9  # share of the source before the end of the last text of a list that was cut
 MATCH = 6  # letters that a text and its source have in common, at least, where it ends; a quarter of a short text

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_evaluator.judge.grammar.faults import Schema
+from .faults import Schema
 
 Count = Callable[[str], int]  # tokens of a text
 INDENT = 4

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ValidationError
 from rag_evaluator.config import Reasons
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files import Json
-from rag_evaluator.judge.grammar.answers import ANSWERS, NOTHING_KNOWN, OF_RUBRICS, row_of
-from rag_evaluator.judge.grammar.faults import Schema, Value, faults
-from rag_evaluator.judge.grammar.lark import REASONS, SHORT
+
+from .answers import ANSWERS, NOTHING_KNOWN, OF_RUBRICS, row_of
+from .faults import Schema, Value, faults
+from .lark import REASONS, SHORT
 
 Answer = TypeVar("Answer", bound=BaseModel)
 REASON_SCHEMAS: Mapping[str, Schema] = {"none": {"const": ""}, "short": {"type": "string", "maxLength": SHORT}}

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.own.function import as_result, digest_of_source, find_object
 from rag_evaluator.metrics.row import Metric
 from rag_evaluator.ragas_library import (
     MetricResult,
@@ -21,6 +20,8 @@ from rag_evaluator.ragas_library import (
     base,
 )
 from rag_evaluator.statistics import Scale
+
+from .function import as_result, digest_of_source, find_object
 
 # Any in this module: objects and values of users' own classes.
 

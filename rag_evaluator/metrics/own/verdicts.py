@@ -7,10 +7,11 @@ import numpy as np
 
 from rag_evaluator.config import Language
 from rag_evaluator.errors import NotApplicableError
-from rag_evaluator.metrics.own.grounded import note_supports
 from rag_evaluator.metrics.recorder import Recorder
 from rag_evaluator.ragas_library import BaseMetric, MetricResult, NLIStatementOutput, collections
 from rag_evaluator.verifiers import BETWEEN, VerifierSource, claims_of, not_counted, sentences_of
+
+from .grounded import note_supports
 
 
 class Verified(BaseMetric):

@@ -7,8 +7,9 @@ from typing import Any
 
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.files import Json
-from rag_evaluator.judge.engines.server.long_prompts import tokens_read
 from rag_evaluator.judge.grammar.schema import unique_keys
+
+from .long_prompts import tokens_read
 
 SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
 VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation

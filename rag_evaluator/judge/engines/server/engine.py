@@ -17,19 +17,6 @@ from rag_evaluator.files import Json, short_digest
 from rag_evaluator.hub import find_model
 from rag_evaluator.judge.encoding.chat import VARIABLES, read_tokenizer
 from rag_evaluator.judge.engines.event_loop import SingleFlight, run
-from rag_evaluator.judge.engines.server.chat import NO_ANSWER, ONLY_THOUGHT, ChatAnswer, value_of
-from rag_evaluator.judge.engines.server.client import Address, Client
-from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, confidences, question_of
-from rag_evaluator.judge.engines.server.long_prompts import (
-    UNKNOWN,
-    WORD,
-    HiddenWord,
-    TokenCount,
-    Trials,
-    TwoHalves,
-    hide,
-    window_of,
-)
 from rag_evaluator.judge.grammar.faults import Schema, faults, fits, plain, settle
 from rag_evaluator.judge.grammar.lark import Count, about_tokens, share_out
 from rag_evaluator.judge.grammar.schema import tighten
@@ -43,6 +30,20 @@ from rag_evaluator.judge.protocol import (
     WithoutTokens,
     seed_of,
     validated,
+)
+
+from .chat import NO_ANSWER, ONLY_THOUGHT, ChatAnswer, value_of
+from .client import Address, Client
+from .logprobs import NoLogprobsError, Tokens, confidences, question_of
+from .long_prompts import (
+    UNKNOWN,
+    WORD,
+    HiddenWord,
+    TokenCount,
+    Trials,
+    TwoHalves,
+    hide,
+    window_of,
 )
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for

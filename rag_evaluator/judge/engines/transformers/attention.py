@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import pad
 from transformers import AttentionInterface
 
-from rag_evaluator.judge.engines.transformers.decoder import HALVES
+from .decoder import HALVES
 
 NAME = "rag_evaluator_packed"
 WITHOUT_EFFECT = {  # on the attention of a model that is not trained

@@ -15,13 +15,14 @@ from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import slow_reasons
-from rag_evaluator.judge.engines.transformers.attention import NotPackableError
-from rag_evaluator.judge.engines.transformers.decoder import Outcome, device_watched, threads_for
-from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
-from rag_evaluator.judge.engines.transformers.loading import check_direction, dtype_of, find_judge, load_pipeline
-from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
-from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Ids, Reply, Request
+
+from .attention import NotPackableError
+from .decoder import Outcome, device_watched, threads_for
+from .linear import reorder_weights, seconds_by_dtype
+from .loading import check_direction, dtype_of, find_judge, load_pipeline
+from .packed import PackedDecoder, PackedModel
+from .plain import PlainDecoder
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

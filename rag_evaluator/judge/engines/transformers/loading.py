@@ -14,7 +14,8 @@ from rag_evaluator.files import ACTIVITY, GgufHeader, Json, JsonDict, gguf_of, r
 from rag_evaluator.hub import find_model, in_one_line, load_failure, read_settings
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
-from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
+
+from .gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -267,7 +268,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
-        from rag_evaluator.judge.engines.transformers.decoder import out_of_memory
+        from .decoder import out_of_memory
 
         if out_of_memory(error):
             raise ModelError(

@@ -20,7 +20,9 @@ import torch
 
 from rag_evaluator.files import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Vocabulary, new_sequence
-from rag_evaluator.judge.engines.transformers.attention import (
+from rag_evaluator.judge.protocol import Ids, Request, common_beginning
+
+from .attention import (
     Layer,
     NotPackableError,
     Prefix,
@@ -29,7 +31,7 @@ from rag_evaluator.judge.engines.transformers.attention import (
     packed_attention_of,
     parted,
 )
-from rag_evaluator.judge.engines.transformers.decoder import (
+from .decoder import (
     HALVES,
     WINDOWS,
     ActiveSequence,
@@ -41,9 +43,8 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     on_gpus,
     rope_switch,
 )
-from rag_evaluator.judge.engines.transformers.drafts import LIMITS, MOST, Draft
-from rag_evaluator.judge.engines.transformers.prefixes import LEAST, KeptBeginnings, PrefixCache, leaders_of
-from rag_evaluator.judge.protocol import Ids, Request, common_beginning
+from .drafts import LIMITS, MOST, Draft
+from .prefixes import LEAST, KeptBeginnings, PrefixCache, leaders_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -15,7 +15,9 @@ from transformers import GenerationConfig
 
 from rag_evaluator.files import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded, Vocabulary, new_sequence
-from rag_evaluator.judge.engines.transformers.decoder import (
+from rag_evaluator.judge.protocol import Ids, Request
+
+from .decoder import (
     ActiveSequence,
     Answer,
     BatchSize,
@@ -27,7 +29,6 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     try_rows,
     why_alone,
 )
-from rag_evaluator.judge.protocol import Ids, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

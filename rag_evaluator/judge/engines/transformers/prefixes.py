@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Generic, TypeVar
 
-from rag_evaluator.judge.engines.transformers.attention import Layer, TailCache
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
+
+from .attention import Layer, TailCache
 
 NEARLY = 0.75  # of what sequences have in common: a kept prefix of that length is used as it is
 LEAST = 8  # tokens: to look up and copy fewer is not worth it

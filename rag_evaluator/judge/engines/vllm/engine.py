@@ -23,9 +23,10 @@ from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
 from rag_evaluator.judge.engines.event_loop import MODELS
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files
-from rag_evaluator.judge.engines.vllm.loading import check_arguments, load_llm, version
-from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+
+from .loading import check_arguments, load_llm, version
+from .masks import Mask, Masks
 
 IN_FLIGHT = 256  # vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default

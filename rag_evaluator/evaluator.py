@@ -75,17 +75,17 @@ class RAGEvaluator:
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
-        """An evaluator from a YAML file. Raises `ConfigError`."""
+        """Make an evaluator from a YAML file. Raises `ConfigError`."""
         return cls(load_config(path, overrides))
 
     @property
     def judge(self) -> LazyJudge:
-        """The judge, which is loaded when it is first needed."""
+        """Return the judge, loaded when it is first needed."""
         return self.models.judge
 
     @property
     def llm(self) -> LLM:
-        """The judge, for `ragas.metrics.collections` (`Faithfulness(llm=evaluator.llm)`); loaded when first asked for.
+        """Return the judge for `ragas.metrics.collections` (`Faithfulness(llm=evaluator.llm)`); loaded when needed.
 
         A judge that was given as a ragas LLM is that one; `llm.pipeline` of all others is the `HuggingFacePipeline` of
         a model that runs in this process, for LangChain. Raises `ModelError`.
@@ -94,7 +94,7 @@ class RAGEvaluator:
 
     @property
     def embeddings(self) -> BaseRagasEmbedding:
-        """The embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
+        """Return the embedding model, for ragas' metrics and for LangChain; loaded when first asked for.
 
         It is both a ragas `BaseRagasEmbedding` and a LangChain `Embeddings`, unless it was given as one of ragas.
         Raises `ModelError`.
@@ -188,7 +188,7 @@ class RAGEvaluator:
             self.set_prompts()
 
     def rows(self, data: Any = None) -> CheckedRows:
-        """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
+        """Return rows that have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
         if isinstance(data, CheckedRows):
             return data
         return checked_rows(self.config.dataset if data is None else data, self.config, self.metrics, are_scored=True)

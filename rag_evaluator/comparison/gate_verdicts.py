@@ -273,6 +273,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
         return Conclusion([first, *self.doubts, *others], self.command if failed else "", RULES)
 
     def overview(self) -> list[Grid | str]:
+        """Return what a terminal shows: the conclusion, then each rule with what was measured."""
         rows = [[it.state if it.passed else "FAILED", str(it.rule), it.reason] for it in self]
         grid = Grid("rules", [("", "left"), ("rule", "left"), ("measured", "left")], rows)
         return [*self.conclusion.lines(), grid]

@@ -120,6 +120,7 @@ class Config(Section):
 
     @property
     def results_dir(self) -> Path:
+        """Return the folder of results: `output_dir`/`name`."""
         return self.output_dir / self.name
 
     def section(self, kind: type[AnySection]) -> AnySection:

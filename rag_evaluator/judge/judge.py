@@ -98,7 +98,7 @@ class Judge(RagasLLM):
 
     @property
     def about(self) -> Mapping[str, str]:
-        """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
+        """Say how the model is run: `path`, `why` if it is the slow one, `alone` where rows are decoded singly."""
         return dict(self.inner.about)
 
     @classmethod

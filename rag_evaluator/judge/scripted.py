@@ -50,9 +50,11 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         self.asked = 0
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """Return what `generate` does, for callers in an event loop."""
         return self.generate(prompt, response_model)
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        """Return what the script answers, checked as the answer of a real judge is."""
         self._note(prompt)
         line = self._line(prompt, response_model)
         if isinstance(line, BaseModel):

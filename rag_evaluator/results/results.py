@@ -42,6 +42,7 @@ class Results(WithOverview):
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
 
     def overview(self) -> list[Grid | str]:
+        """Return what a terminal shows of the results: sentences and tables."""
         name = self.manifest.get("name")
         rows = counted(len(self.samples), "row")
         summary = self.summary()
@@ -55,6 +56,7 @@ class Results(WithOverview):
 
     @property
     def metrics(self) -> list[str]:
+        """Return the names of the metrics, in the order of the configuration."""
         return list(self.scores)
 
     def __iter__(self) -> Iterator[Row]:

@@ -189,6 +189,7 @@ class ProbeReport(WithOverview, JsonDict):
         return probe_conclusion(self, self.judges, words)
 
     def overview(self) -> list[Grid | str]:
+        """Return what a terminal shows: the conclusion, then tables."""
         return [*self.conclusion().lines(), *probe_overview(self)]
 
 

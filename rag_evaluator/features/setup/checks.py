@@ -43,6 +43,7 @@ class Check:
     error: RagEvaluatorError | None = None
 
     def to_json(self) -> JsonDict:
+        """Return name, state, text and details, as `check --json` prints them."""
         known = {"name": self.name, "state": self.state, "text": self.text}
         return {**known, "details": dict(self.details)}
 
@@ -66,6 +67,7 @@ class CheckReport:
 
     @property
     def passed(self) -> bool:
+        """Say whether no check failed; skipped ones do not count."""
         return all(check.state != "failed" for check in self.checks)
 
     def add(
@@ -76,6 +78,7 @@ class CheckReport:
         details: Json | None = None,
         error: RagEvaluatorError | None = None,
     ) -> None:
+        """Keep a check and show it; `details` must be JSON."""
         self.checks.append(Check(name, state, text, details or {}, error))
         self.shown(self.checks[-1])
 
@@ -89,4 +92,5 @@ class CheckReport:
             return None
 
     def to_json(self) -> JsonDict:
+        """Return `passed` and all checks, as `check --json` prints them."""
         return {"passed": self.passed, "checks": [check.to_json() for check in self.checks]}

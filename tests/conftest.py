@@ -5,12 +5,15 @@ It imports no torch: the process of pytest-xdist that gives out tests needs none
 
 import ast
 import os
+from shutil import rmtree
+from tempfile import mkdtemp
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of torch, here and in what tests start: two workers fill two cores
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+os.environ["HF_HOME"] = mkdtemp()  # where unpacked models are kept
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets 80 in its workers, which no output of ours is meant for
 
 from collections.abc import Callable, Iterator
@@ -59,6 +62,12 @@ def zygote() -> Iterator[Zygote]:
     made = Zygote()
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_unpacked_models_left() -> Iterator[None]:
+    yield
+    rmtree(os.environ["HF_HOME"])
 
 
 @pytest.fixture(scope="session", autouse=True)

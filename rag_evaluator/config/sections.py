@@ -29,7 +29,7 @@ _ON_OR_OFF = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(va
 Reasons = Literal["full", "short", "none"]
 THOUGHTS = ("thinking_tokens", "thinking_markers")  # a server thinks by itself, as long as its own settings say
 OWN_KEYS: Mapping[str, frozenset[str]] = {
-    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter", *THOUGHTS}),
+    "transformers": frozenset({"dtype", "device_map", "keep_unpacked", "model_kwargs", "adapter", *THOUGHTS}),
     "server": frozenset({"url", "api_key_env", "served_model"}),
     "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
 }
@@ -125,6 +125,7 @@ class JudgeConfig(Section):
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used. A GPU that is named and
             not here is an error.
+        keep_unpacked: whether a GGUF file is unpacked once, and kept beside the cache of the hub (`HF_HOME`).
         model_kwargs: passed on to `from_pretrained`, `quantization_config` for instance.
         chat_template: auto: the tokenizer's, with a warning if it has none; or `none`, or a Jinja file.
         max_new_tokens: of one answer, at most. A list of statements, claims, names or questions has twice the tokens of
@@ -151,6 +152,7 @@ class JudgeConfig(Section):
     adapter: Annotated[str, in_folder(lambda path, base: str(base / expand(path)))] | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"
+    keep_unpacked: bool = True
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
     chat_template: Annotated[str, in_folder(template_path)] = "auto"
     max_new_tokens: int = Field(default=1024, ge=16)

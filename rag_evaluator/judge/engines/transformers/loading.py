@@ -1,6 +1,7 @@
 """Loads the generative model and its adapter as langchain's `HuggingFacePipeline`, after checks of their files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,7 @@ from rag_evaluator.hub import find_model, in_one_line, load_failure, read_settin
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 
-from .gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
+from .gguf import check_gguf, complete_rope, keep_own_tokens, kept_folder, save_unpacked, unpacking
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -234,6 +235,35 @@ def _check_files(folder: Path, safetensors: bool) -> None:
     weight_bytes(folder, "auto")  # reads what stands before them
 
 
+@contextmanager
+def _pretrained(files: ModelFiles, keep: bool) -> Iterator[tuple[str, JsonDict]]:
+    """What from_pretrained takes: a folder or hub id, and the arguments.
+
+    Args:
+        keep: whether an unpacked GGUF file is kept, see `kept_folder`.
+    """
+    header = files.gguf
+    if header is None:
+        yield files.source, dict(files.kwargs)
+        return
+    dtype = str(files.kwargs["dtype"]).removeprefix("torch.")
+    size = header.parameters * LOADED.get(dtype, 4)
+    if keep and (folder := kept_folder(header, dtype, size, lambda partial: _unpack(files, partial))):
+        yield str(folder), dict(files.kwargs)
+        return
+    with unpacking(header, files.kwargs) as arguments:
+        yield arguments
+
+
+def _unpack(files: ModelFiles, folder: Path) -> None:
+    assert files.gguf is not None
+    kwargs = {name: value for name, value in files.kwargs.items() if name in (*PLACE, "dtype")}
+    with unpacking(files.gguf, kwargs) as (empty, arguments):
+        tokenizer = read_tokenizer(empty, **arguments)
+        keep_own_tokens(tokenizer, files.gguf)
+        save_unpacked(_with_all_weights(files.source, empty, arguments), tokenizer, folder)
+
+
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
     """The judge's model, with its adapter if it has one, and its tokenizer as a `text-generation` pipeline.
 
@@ -244,9 +274,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     try:
         source = model_files.source
         gguf = model_files.gguf
-        kwargs = model_files.kwargs
         phase = ACTIVITY.phase(f"loading {config.model}")
-        with phase, hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+        with phase, hub(offline), _pretrained(model_files, config.keep_unpacked) as (folder, kwargs):
             from langchain_huggingface import HuggingFacePipeline
             from transformers import pipeline
 
@@ -285,6 +314,17 @@ def _load_model(model_files: ModelFiles, folder: str, kwargs: JsonDict) -> "PreT
         folder: what from_pretrained reads, or a hub id.
     """
     source = model_files.source
+    model = _with_all_weights(source, folder, kwargs)
+    if model_files.gguf is not None:
+        complete_rope(model, model_files.gguf)
+    model.name_or_path = source
+    refuse_offloaded(source, getattr(model, "hf_device_map", None) or {})
+    return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
+
+
+def _with_all_weights(source: str, folder: str, kwargs: JsonDict) -> "PreTrainedModel":
+    """The model as transformers loads it. Raises `ModelError` where it lacks some of its weights."""
+    model: PreTrainedModel
     model, report = _loader(folder, kwargs).from_pretrained(folder, output_loading_info=True, **kwargs)
     if missing := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         named = ", ".join(missing[:3])
@@ -292,11 +332,7 @@ def _load_model(model_files: ModelFiles, folder: str, kwargs: JsonDict) -> "PreT
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
             "Take a complete checkpoint of a causal language model."
         )
-    if model_files.gguf is not None:
-        complete_rope(model, model_files.gguf)
-    model.name_or_path = source
-    refuse_offloaded(source, getattr(model, "hf_device_map", None) or {})
-    return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
+    return model
 
 
 def refuse_offloaded(source: str, places: Json) -> None:

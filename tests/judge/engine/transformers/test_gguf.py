@@ -224,3 +224,41 @@ def test_the_engine_vllm_needs_the_folder_that_it_was_made_from(gguf: Path) -> N
     for model in (gguf, gguf.parent):
         with pytest.raises(ModelError, match=r"^judge\.model: .* a model folder"):
             LazyJudge(None, JudgeConfig(engine="vllm", model=str(model))).check()
+
+
+def answers(model: Path, **keys: Any) -> dict[str, float]:
+    config = JudgeConfig(model=str(model), dtype="float32", chat_template="none", **keys)
+    return Judge.from_config(config).choose(PROMPT, OPTIONS)
+
+
+def test_a_file_is_unpacked_once_and_kept_as_a_whole(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path / "home"))
+    expected = answers(gguf, keep_unpacked=False)
+    assert not (tmp_path / "home").exists() and caplog.messages == []
+    (tmp_path / "home" / "rag_evaluator").mkdir(parents=True)
+    assert answers(gguf) == expected
+    (folder,) = (path for path in (tmp_path / "home" / "rag_evaluator").iterdir() if path.is_dir())
+    assert str(folder) in caplog.messages[-1] and "keep_unpacked" in caplog.messages[-1]
+    monkeypatch.setattr("gguf.GGUFReader", None)  # nothing is unpacked a second time
+    assert answers(gguf) == expected
+    folder.rename(folder.with_name(f"{folder.name}.partial"))  # as if killed before
+    monkeypatch.undo()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path / "home"))
+    assert answers(gguf) == expected
+    assert [path for path in folder.parent.iterdir() if path.is_dir()] == [folder]
+
+
+def test_a_file_that_cannot_be_kept_is_unpacked_at_each_start(
+    gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = answers(gguf, keep_unpacked=False)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path / "file"))
+    assert answers(gguf) == expected
+    assert "is unpacked at each start: it cannot be kept in" in caplog.messages[-1]
+    monkeypatch.setattr("huggingface_hub.constants.HF_HOME", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 9))  # type: ignore[attr-defined]
+    assert answers(gguf) == expected
+    assert "are free" in caplog.messages[-1]

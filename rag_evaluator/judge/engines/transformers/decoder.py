@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import psutil
@@ -42,6 +43,8 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "device lost",
     "gpu is lost",
 )
+UNCONVERTED = {"embedding", "__get__", "is_floating_point"}  # picks rows of a table, reads an attribute: no need of all
+PART = 16_384  # outputs of a layer that are computed together
 SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
 HALVES = (torch.bfloat16, torch.float16)
 WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
@@ -184,18 +187,31 @@ class ActiveSequence:
         self.follow()
 
 
-class InFloat32(TorchFunctionMode):
-    """Inside, each function of torch gets float32 in place of half precision: numbers, and types that it is to make.
-
-    A weight is converted where it is used and freed afterwards, so it takes the memory of the largest one only.
-    """
+class InParts(TorchFunctionMode):
+    """Inside, the layer of a large vocabulary is computed in parts: kernels copy weights of another order."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
-        if func is torch.nn.functional.embedding:  # picks rows: these are converted, not the whole table
-            return tree_map(_float32, func(*args, **(kwargs or {})))
-        return func(*tree_map(_float32, args), **tree_map(_float32, kwargs or {}))
+        if func is torch.nn.functional.linear and args[2:] in ((), (None,)):
+            parts = [self.compute(func, (args[0], part)) for part in args[1].split(PART)]
+            return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        return self.compute(func, args, kwargs or {})
+
+    def compute(self, func: Callable[..., Any], args: Any, kwargs: Any = MappingProxyType({})) -> Any:
+        return func(*args, **kwargs)
+
+
+class InFloat32(InParts):
+    """Inside, each function of torch gets float32 in place of half precision: numbers, and types that it is to make.
+
+    A weight is converted where it is used and freed afterwards.
+    """
+
+    def compute(self, func: Callable[..., Any], args: Any, kwargs: Any = MappingProxyType({})) -> Any:
+        if func.__name__ in UNCONVERTED:
+            return tree_map(_float32, func(*args, **kwargs))
+        return func(*tree_map(_float32, args), **tree_map(_float32, dict(kwargs)))
 
 
 def in_float32(model: "PreTrainedModel", compute: Callable[[], Answer]) -> tuple[Answer, bool]:

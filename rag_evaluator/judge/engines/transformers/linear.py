@@ -3,12 +3,17 @@
 Whether bfloat16 is faster depends on the CPU: `seconds_by_dtype` measures it.
 """
 
+import ctypes
 import logging
+import sys
 import time
 from functools import partial
+from mmap import PAGESIZE
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from .decoder import InParts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -17,6 +22,7 @@ BATCH = 16  # rows of a pass that the order is chosen for; any other number give
 USUAL_LAYER = (1024, 1024)
 MEASURED = 0.15  # seconds for a dtype
 LEAST = 10  # passes; another program may have the cores in some
+PAGE_OUT = 21  # MADV_PAGEOUT; an older Linux refuses it, which does no harm
 LIMIT = 2e-2  # of the largest logit: a bias may be added before or after rounding
 logger = logging.getLogger(__name__)
 
@@ -33,10 +39,14 @@ def reorder_weights(model: "PreTrainedModel") -> None:
     if not layers or not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         return
     ids = torch.tensor([[1, 2, 3]])
-    expected = model(ids).logits
+    with InParts():
+        expected = model(ids).logits
     try:
         for layer in layers:
             _reorder(layer)
+        for tensor in (*model.parameters(), *model.buffers()):
+            if not tensor.is_mkldnn:
+                tensor.data = tensor.clone()  # the rest, so that the file of the weights is not held in memory, too
         difference = float((model(ids).logits - expected).abs().max() / expected.abs().max())
         if not difference <= LIMIT:
             raise ValueError(f"logits change by {difference:.2g} of them")
@@ -50,8 +60,17 @@ def reorder_weights(model: "PreTrainedModel") -> None:
 
 def _reorder(layer: torch.nn.Linear) -> None:
     weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight, BATCH)
+    _page_out(layer.weight)
     layer.weight = torch.nn.Parameter(weight, requires_grad=False)
     vars(layer)["forward"] = partial(_linear, layer)
+
+
+def _page_out(weight: torch.Tensor) -> None:
+    """Let the system take back the memory of a weight that is not read again soon; what it holds stays as it is."""
+    if sys.platform == "linux":
+        begin = -(-weight.data_ptr() // PAGESIZE) * PAGESIZE
+        size = weight.data_ptr() + weight.nbytes - begin
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(begin), ctypes.c_size_t(max(size, 0)), PAGE_OUT)
 
 
 @torch.inference_mode()

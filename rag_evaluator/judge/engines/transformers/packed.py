@@ -37,6 +37,7 @@ from .decoder import (
     ActiveSequence,
     BatchSize,
     BatchSizeSetting,
+    InParts,
     Outcome,
     free_bytes,
     in_float32,
@@ -196,7 +197,8 @@ def try_out(packed: PackedModel) -> int:
         return _own(model, [[*prefix, *tail] for tail in tails]), _packed(packed, prefix, tails)[0]
 
     with torch.inference_mode(), _small_windows([*model.modules(), *packed.configs]):
-        _, cache = _packed(packed, prefix, tails)
+        with InParts():
+            _, cache = _packed(packed, prefix, tails)
         (alone, logits), exact = in_float32(model, compared)
     scale = alone.abs().max()
     difference = float((logits.float() - alone.float()).abs().max() / scale)

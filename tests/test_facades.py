@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from rag_evaluator.config import all_features
+
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PACKAGE = ROOT / "rag_evaluator"
@@ -43,6 +45,7 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.tasks.question": "what shows progress is exchanged",
 }
 """What tests import all the same, and why; none is to be added."""
+WHOLE = len(all_features()) >= 8  # what only a deleted feature or its tests use may stay
 
 
 def interface_of(module: str) -> str | None:
@@ -95,10 +98,11 @@ def test_an_interface_names_what_another_package_uses_and_nothing_else() -> None
         package = ".".join(file.parent.relative_to(ROOT).parts)
         tree = ast.parse(file.read_text(encoding="utf-8"))
         offered = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-        assert set(offered) == {name for module, name in used_by_packages() if module == package}, package
+        used = {name for module, name in used_by_packages() if module == package}
+        assert set(offered) == used or (not WHOLE and set(offered) > used), package
         assert len(offered) == len(set(offered)), package
 
 
 def test_tests_use_public_names_and_interfaces() -> None:
     inner = {".".join(pair) for file in sources(TESTS) for pair in imports(file) if is_inner(*pair)}
-    assert inner == set(INNER)
+    assert inner == set(INNER) or (not WHOLE and inner < set(INNER))

@@ -23,7 +23,7 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.features.bundle.contents.models_of": "nothing else names the models before they are copied",
     "rag_evaluator.features.certify.agreement.graded_agreement": PROBABILITIES,
     "rag_evaluator.features.certify.coefficients.pairs_of": PROBABILITIES,
-    "rag_evaluator.features.certify.sheet.draw_stratified": PROBABILITIES,
+    "rag_evaluator.features.certify.draws.draw_stratified": PROBABILITIES,
     **{
         f"rag_evaluator.features.certify.standing.{name}": HOOKS
         for name in "CERTIFICATE FORMAT read_certificate sealed standing standing_lines with_labels".split()

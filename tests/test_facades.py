@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from rag_evaluator.config import all_features
+from folders import WHOLE
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
@@ -45,7 +45,6 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.tasks.question": "what shows progress is exchanged",
 }
 """What tests import all the same, and why; none is to be added."""
-WHOLE = len(all_features()) >= 8  # what only a deleted feature or its tests use may stay
 
 
 def interface_of(module: str) -> str | None:

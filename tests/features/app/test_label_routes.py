@@ -2,38 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from app_client import client, label, question
-from labelled_runs import faithful_run, fill, graded_run
+from labelled_runs import faithful_run, fill
 from starlette.testclient import TestClient
 
 from rag_evaluator import certify, label_sheet
 
 Json = dict[str, Any]  # Any: JSON
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("runs")
-    graded_run(root / "exact")
-    faithful_run(root / "faith", [f"It is so {place}. It is wrong." for place in range(30)])
-    return root
-
-
-@pytest.fixture
-def results(made: Path) -> Iterator[Path]:
-    yield made
-    for left in (*made.glob("*/reviews.jsonl"), *made.glob("*/labels/*")):
-        left.unlink()
-
-
-@pytest.fixture
-def anna(results: Path) -> TestClient:
-    return client(results, who="anna")
 
 
 def drawn(run: Path) -> str:

@@ -1,37 +1,16 @@
 """What a reviewer's browser gets and may send: records are checked, and nobody's text is lost."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from app_client import ORIGIN, client, kept
 from app_client import sent as send
-from labelled_runs import graded_run
 from starlette.testclient import TestClient
 
 Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("runs")
-    graded_run(root / "exact")
-    return root
-
-
-@pytest.fixture
-def results(made: Path) -> Iterator[Path]:
-    yield made
-    for left in made.glob("*/reviews.jsonl"):
-        left.unlink()
-
-
-@pytest.fixture
-def anna(results: Path) -> TestClient:
-    return client(results, who="anna")
 
 
 def sent(browser: TestClient, values: Json, **more: Any) -> Any:

@@ -20,7 +20,7 @@ from rag_evaluator.features.certify.coefficients import (
     cohen_kappa,
     spearman,
 )
-from rag_evaluator.features.certify.sheet import Draw, draw_stratified
+from rag_evaluator.features.certify.draws import Draw, draw_stratified
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
 from rag_evaluator.statistics import (
     PASS,

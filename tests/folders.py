@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
+from rag_evaluator.config import all_features
+
+WHOLE = len(all_features()) >= 8  # else something was deleted: names and texts that only it needed may stay
 
 
 def write_config(folder: Path, rows: Sequence[Mapping[str, Any]], text: str) -> Path:
@@ -25,6 +29,11 @@ def results_of(config: Path) -> Path:
 def contents_of(paths: Iterable[Path]) -> dict[Path, bytes]:
     """The content of those that are files."""
     return {path: path.read_bytes() for path in paths if path.is_file()}
+
+
+def is_there(command: Sequence[str]) -> bool:
+    """Whether there is this command: a feature that has it may be deleted. A configuration alone is `evaluate`."""
+    return command[0] == "config.yaml" or not all_commands().keys().isdisjoint((command[0], " ".join(command[:2])))
 
 
 def run_command(*arguments: object) -> None:

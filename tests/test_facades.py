@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from folders import WHOLE
+
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PACKAGE = ROOT / "rag_evaluator"
@@ -21,7 +23,7 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.features.bundle.contents.models_of": "nothing else names the models before they are copied",
     "rag_evaluator.features.certify.agreement.graded_agreement": PROBABILITIES,
     "rag_evaluator.features.certify.coefficients.pairs_of": PROBABILITIES,
-    "rag_evaluator.features.certify.sheet.draw_stratified": PROBABILITIES,
+    "rag_evaluator.features.certify.draws.draw_stratified": PROBABILITIES,
     **{
         f"rag_evaluator.features.certify.standing.{name}": HOOKS
         for name in "CERTIFICATE FORMAT read_certificate sealed standing standing_lines with_labels".split()
@@ -97,10 +99,11 @@ def test_an_interface_names_what_another_package_uses_and_nothing_else() -> None
         package = ".".join(file.parent.relative_to(ROOT).parts)
         tree = ast.parse(file.read_text(encoding="utf-8"))
         offered = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
-        assert set(offered) == {name for module, name in used_by_packages() if module == package}, package
+        used = {name for module, name in used_by_packages() if module == package}
+        assert set(offered) == used or (not WHOLE and set(offered) > used), package
         assert len(offered) == len(set(offered)), package
 
 
 def test_tests_use_public_names_and_interfaces() -> None:
     inner = {".".join(pair) for file in sources(TESTS) for pair in imports(file) if is_inner(*pair)}
-    assert inner == set(INNER)
+    assert inner == set(INNER) or (not WHOLE and inner < set(INNER))

@@ -62,10 +62,10 @@ def test_help_shows_commands_as_the_user_began(
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit):
-        main(["certify", "--help"])
+        main(["gate", "--help"])
     shown = capsys.readouterr().out
-    assert "usage: /env/bin/python main.py certify" in shown
-    assert "  /env/bin/python main.py certify sheet results/demo --size 100" in shown
+    assert "usage: /env/bin/python main.py gate" in shown
+    assert "  /env/bin/python main.py gate results/demo --min mean:faithfulness=0.8" in shown
     assert "rag-evaluator " not in shown
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import is_there
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.cli.arguments import all_commands
 
 ROOT = Path(__file__).parents[2]
 CONFIG = str(ROOT / "config.yaml")
@@ -68,7 +68,7 @@ REFUSED: Sequence[list[str]] = [
     ["review", "apply", RUN],
 ]
 LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
-    *((words, 0, []) for words in FINE if words[0][0] == "-" or {words[0], " ".join(words[:2])} & {*all_commands()}),
+    *((words, 0, []) for words in FINE if words[0][0] == "-" or is_there(words)),
     *((words, 2, []) for words in REFUSED),
     (["report", RUN, "--out", OUT], 0, ["vl_convert"]),
     (["gate", RUN, "--min", "exact_match=0.8"], 1, STATISTICS),

@@ -11,7 +11,8 @@ import pandas as pd
 from docs_commands import ROOT
 from pydantic import BaseModel
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, label_sheet
+import rag_evaluator
+from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge import PromptText
 
@@ -105,7 +106,7 @@ def _prepare_runs(folder: Path) -> None:
             shutil.copytree(folder / "results" / name, folder / "results" / copy)
     demo = folder / "results" / "demo"
     for name in ("to_label.xlsx", "anna.xlsx", "bob.xlsx"):
-        label_sheet(demo, folder / name, size=ROWS)
+        rag_evaluator.label_sheet(demo, folder / name, size=ROWS)
         fill_in(folder / name)
     labels = pd.DataFrame({"row": range(ROWS), "faithfulness": [place % 2 for place in range(ROWS)]})
     labels.to_csv(folder / "labels.csv", index=False)

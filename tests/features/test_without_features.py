@@ -9,6 +9,7 @@ import pytest
 
 from rag_evaluator.config import all_features, load
 from rag_evaluator.config.features import FOLDER
+from tests.conftest import imported
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ for line in lines:
         sys.exit(f"{line}: exit code {code}")
 """
 ENDS = (".py", ".pyi", ".html", ".js", ".jinja", ".jsonl")
-NEEDED_BY = {"certify": "rag_evaluator.features.app."}  # its pages of labels: the one import between features
+NEEDED_BY = {"certify": "rag_evaluator.features.app.label"}  # its pages of labels: the one import between features
 CORE = (
     "config.yaml --limit 2",
     "config.yaml --limit 2 --set name=other",
@@ -91,6 +92,21 @@ def test_the_core_has_no_word_of_a_feature(name: str) -> None:
         if re.search(pattern, path.read_text(encoding="utf-8"))
     }
     assert named == set()
+
+
+def test_what_tests_share_needs_no_feature() -> None:
+    """A test that imports from a feature is left out where that is deleted (conftest.py); the others stay."""
+    tests = ROOT / "tests"
+    shared = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
+    public = {name for module, name in imported(FOLDER.parent / "__init__.pyi") if module.startswith("features.")}
+    needing = {
+        path
+        for path in shared
+        if tests / "features" not in path.parents
+        for module, name in imported(path)
+        if module.startswith("rag_evaluator.features.") or (module == "rag_evaluator" and name in public)
+    }
+    assert needing == set()
 
 
 def copy_without(folder: Path, *gone: str) -> Path:

@@ -15,8 +15,6 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.llms import LLM
 from openai import OpenAI
 from pydantic import Field
-from rag_evaluator.ragas.embeddings import embedding_factory
-from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, SingleTurnMetric
 
@@ -34,7 +32,9 @@ from rag_evaluator.hub import unwrapped
 from rag_evaluator.metrics import METRICS, canonical_name
 from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
+from rag_evaluator.ragas.embeddings import embedding_factory
 from rag_evaluator.ragas.evaluation import evaluator_of
+from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from rag_evaluator.ragas.names import METRIC_CLASSES, OF_RAGAS, SINGLETONS, NoCounterpartError
 from rag_evaluator.tasks import warned_once
 

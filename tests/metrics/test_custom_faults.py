@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator
+from rag_evaluator.config import prompt_owners
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
 GOOD = {
@@ -81,10 +82,13 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
         ("2nd", "is no name of a metric"),
         ("t" * 61, "is no name of a metric"),
         ("question", "is the name of something else."),
-        *((name, "is the name of something else.") for name in ("sort", "generate", "duel", "retrieval", "custom")),
+        *(
+            (name, "is the name of something else.")
+            for name in ("sort", "generate", *prompt_owners(), "retrieval", "custom")
+        ),
         ("mood", "is also a column of the rows, which its scores would replace."),
         ("dropped_contexts", "is the name of something else."),
-        *((pack, "is the name of something else.") for pack in ("sort", "generate", "duel", "retrieval", "Custom")),
+        *((pack, "is the name of something else.") for pack in ("sort", "generate", "retrieval", "Custom")),
     ],
 )
 def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message: str, tmp_path: Path) -> None:

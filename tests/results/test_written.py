@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from folders import error_of, run_command
+from folders import error_of, is_there, run_command
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import RAGEvaluator, ResultsError
@@ -40,6 +40,7 @@ COMMANDS: dict[str, list[str]] = {
     "certify": ["certify", "RUN", "--label", "exact_match=human"],
     "report": ["report", "RUN", "--out", "OUT"],
 }
+COMMANDS = {name: words for name, words in COMMANDS.items() if is_there(words)}
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import error_of, output_of, results_of, run_command, write_config
+from folders import error_of, results_of, run_command, write_config
 
-from rag_evaluator import ResultsError, certify
+from rag_evaluator import ResultsError
 from rag_evaluator.cli.main import main
 from rag_evaluator.scorer import Scorer
 
@@ -102,15 +102,3 @@ def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: Capture
     report_of(config).write_text("mine", "utf-8")
     assert "holds report.html, which this program did not write" in error_of(capsys, config)
     assert report_of(config).read_text("utf-8") == "mine"
-
-
-def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(config: Path, capsys: Capture) -> None:
-    run_command(config)
-    folder = report_of(config).parent
-    before = report_of(config).stat().st_mtime_ns
-    labels = config.parent / "labels.csv"
-    labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), "utf-8")
-    certify(folder, labels)
-    assert report_of(config).stat().st_mtime_ns > before
-    shown = output_of(capsys, config)
-    assert shown.count("report.html") == shown.count("report: ") == 1, "the run says that its report was changed"

@@ -89,6 +89,7 @@ def _filled(nav: Any, found: Mapping[str, list[str]]) -> Any:
         page
         for entry in nav
         for page in (found.get(entry, [entry]) if isinstance(entry, str) else [_filled(entry, found)])
+        if page not in links.DELETED
     ]
 
 

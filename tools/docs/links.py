@@ -13,6 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 OWN_PLACES = {ROOT / "README.md": "index.md"}
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)(#[^)\s]*)?(?=\))")
+OF_FEATURES = ("certify.md", "duel.md", "probe.md", "testset.md")
+DELETED = [name for name in OF_FEATURES if not (DOCS / name).is_file()]
+"""Pages that were deleted with their features: the site has the words of a link to one, and no link."""
+TO_FEATURE = re.compile(rf"\[([^]]*)\]\((?:[^)\s]*/)?({'|'.join(OF_FEATURES)})(?:#[^)\s]*)?\)")
 
 
 def place(path: Path) -> str:
@@ -37,7 +41,8 @@ def site_text(page: Path) -> str:
         target = _target(page, match[1])
         return f"{posixpath.relpath(place(target), folder or '.')}{match[2] or ''}" if target else match[0]
 
-    return LINK.sub(moved, page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    return LINK.sub(moved, TO_FEATURE.sub(lambda match: match[1] if match[2] in DELETED else match[0], text))
 
 
 def outside(pages: list[Path]) -> list[Path]:

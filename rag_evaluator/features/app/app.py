@@ -195,11 +195,15 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
     state = AppState(open_folders(results), who)
     routes = Pages(state).routes()
     if who is not None:  # the guard lets in only who has the token, from a page of this server
-        from rag_evaluator.features.app.label import LabelRoutes
         from rag_evaluator.features.app.review import Reviews
 
         reviews = Reviews(state, who)
-        routes += [*reviews.routes(), *LabelRoutes(reviews).routes()]
+        if state.has_labels:
+            from rag_evaluator.features.app.label import LabelRoutes, drawn_rows
+
+            reviews = Reviews(state, who, drawn_rows)
+            routes += LabelRoutes(reviews).routes()
+        routes += reviews.routes()
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.app.answers import BadRequest, as_page, number_of, page, render
 from rag_evaluator.features.app.review import Reviews, keep_sent
 from rag_evaluator.features.app.state import NotThere
@@ -24,15 +25,34 @@ from rag_evaluator.features.certify import (
     ROW,
     SAMPLE,
     STATEMENT,
+    DrawRecord,
     choices_of,
     columns_read,
+    draws_in,
     label_of,
     question_of,
+    read_draw,
 )
 from rag_evaluator.files import Json, JsonDict, json_line, replace_bytes, safe_names, short_digest
 from rag_evaluator.resources import command
-from rag_evaluator.results import FOLDER, is_judged, numbers_of, scales_of
+from rag_evaluator.results import FOLDER, Run, is_judged, numbers_of, scales_of
 from rag_evaluator.statistics import Scale
+
+
+def draws_of(run: Run) -> dict[str, DrawRecord]:
+    """The draws of the rows as they are now, by name."""
+    draws = dict[str, DrawRecord]()
+    for name in draws_in(run.folder):
+        try:
+            draws[name] = read_draw(run.folder, name, run.data)
+        except ResultsError:  # of other rows, as these were changed and judged again
+            continue
+    return draws
+
+
+def drawn_rows(run: Run) -> dict[str, Sequence[int]]:
+    """The rows of each draw."""
+    return {name: draw.rows for name, draw in draws_of(run).items()}
 
 
 class LabelItem(NamedTuple):
@@ -120,7 +140,7 @@ class DrawQuestions:
     def __init__(self, reviews: Reviews, path: str, about: Json) -> None:
         self.run = reviews.run(path)
         self.draw = str(about.get("draw"))
-        draw = reviews.draws(self.run).get(self.draw)
+        draw = draws_of(self.run).get(self.draw)
         if draw is None:
             raise NotThere(self.draw)
         self.per = "statement" if about.get("per") == "statement" else "score"
@@ -154,7 +174,7 @@ class LabelRoutes:
         store = self.reviews.store(run)
         by = self.reviews.who
         draws = []
-        for name, draw in self.reviews.draws(run).items():
+        for name, draw in draws_of(run).items():
             labelled = {record.row for record in store.labels(name, by, run.digests)}
             draws.append((name, draw, len(labelled), store.is_closed(name, by)))
         values = {

@@ -1,6 +1,6 @@
 """Flags and corrections: the page of a reviewer, and what all pages for reviewers share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page, render
 from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.features.app.store import (
@@ -27,7 +26,6 @@ from rag_evaluator.features.app.store import (
     corrections_of,
     flags_of,
 )
-from rag_evaluator.features.certify import DrawRecord, draws_in, read_draw
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.report import clean, column_values, row_html, worst_places
 from rag_evaluator.results import Run
@@ -59,10 +57,15 @@ async def keep_sent(keep: Callable[[str, Json], object], request: Request) -> Re
 
 @dataclass(frozen=True)
 class Reviews:
-    """The reviews of all runs below the root, as one person gives them: pages for flags and corrections."""
+    """The reviews of all runs below the root, as one person gives them: pages for flags and corrections.
+
+    Attributes:
+        drawn: run -> name of a draw for blind labels -> its rows.
+    """
 
     state: AppState
     who: str
+    drawn: Callable[[Run], Mapping[str, Sequence[int]]] = lambda run: {}
     _stores: dict[Path, ReviewStore] = field(default_factory=dict)
 
     def routes(self) -> list[BaseRoute]:
@@ -101,24 +104,14 @@ class Reviews:
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         return checked(ReviewRecord(id=uuid4().hex, run=path, at=now, by=self.who, **values))
 
-    def draws(self, run: Run) -> dict[str, DrawRecord]:
-        """The draws of the rows as they are now, by name."""
-        draws = dict[str, DrawRecord]()
-        for name in draws_in(run.folder):
-            try:
-                draws[name] = read_draw(run.folder, name, run.data)
-            except ResultsError:  # of other rows, as these were changed and judged again
-                continue
-        return draws
-
     def blind(self, run: Run) -> set[int]:
         """The rows whose scores the person must not see yet: those of draws that they have begun and not closed."""
         store = self.store(run)
         return {
             row
-            for name, draw in self.draws(run).items()
+            for name, rows in self.drawn(run).items()
             if not store.is_closed(name, self.who) and store.labels(name, self.who, run.digests)
-            for row in draw.rows
+            for row in rows
         }
 
     def page(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Generic, TypeVar
 
+from rag_evaluator.config import all_features
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.results import DETAILS, SCORES, Comparison, Run
 
@@ -123,10 +124,12 @@ class AppState:
     Attributes:
         folders: the runs; `folders.find(path)` gives the folder of one, or raises `NotThere`.
         who: the name of the person who reviews; None: nothing can be changed.
+        has_labels: whether `certify`, which draws rows for labels and reads them, is there.
     """
 
     folders: Folders
     who: str | None = None
+    has_labels: bool = "certify" in all_features()
     _runs: FileCache[Run] = field(default_factory=lambda: FileCache(MOST_OPEN))
     _comparisons: FileCache[Comparison] = field(default_factory=lambda: FileCache(4))
 

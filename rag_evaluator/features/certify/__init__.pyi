@@ -1,6 +1,9 @@
 from .certificate import Certification as Certification
 from .certificate import certify as certify
 from .certificate import label_sheet as label_sheet
+from .draws import DrawRecord as DrawRecord
+from .draws import draws_in as draws_in
+from .draws import read_draw as read_draw
 from .sheet import ANNOTATOR as ANNOTATOR
 from .sheet import DRAW as DRAW
 from .sheet import LABEL as LABEL
@@ -8,10 +11,7 @@ from .sheet import METRIC as METRIC
 from .sheet import ROW as ROW
 from .sheet import SAMPLE as SAMPLE
 from .sheet import STATEMENT as STATEMENT
-from .sheet import DrawRecord as DrawRecord
-from .sheet import choices_of as choices_of
 from .sheet import columns_read as columns_read
-from .sheet import draws_in as draws_in
-from .sheet import label_of as label_of
-from .sheet import question_of as question_of
-from .sheet import read_draw as read_draw
+from .words import choices_of as choices_of
+from .words import label_of as label_of
+from .words import question_of as question_of

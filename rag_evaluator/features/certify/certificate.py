@@ -10,17 +10,9 @@ from rag_evaluator.config import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
+from rag_evaluator.features.certify.draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
 from rag_evaluator.features.certify.figures import parse_scales
-from rag_evaluator.features.certify.sheet import (
-    DrawRecord,
-    draw_stratified,
-    draws_in,
-    read_draw,
-    sheet_of_rows,
-    sheet_of_sentences,
-    write_book,
-    write_draw,
-)
+from rag_evaluator.features.certify.sheet import sheet_of_rows, sheet_of_sentences, write_book
 from rag_evaluator.features.certify.standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
 from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
 from rag_evaluator.features.certify.coefficients import Coefficient, pairs_of
+from rag_evaluator.features.certify.draws import DrawRecord
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
-from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.files import Json, JsonDict

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labelled_runs import certified, keep_draw, scored_run
+from known_labels import certified, keep_draw
+from labelled_runs import scored_run
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 

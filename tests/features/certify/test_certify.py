@@ -10,7 +10,8 @@ from typing import Any
 import openpyxl
 import pytest
 from folders import contents_of, run_command
-from labelled_runs import ROWS, certified, exact_rows, exact_run, faithful_run, fill, graded_run, keep_draw, scored_run
+from known_labels import certified, keep_draw
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run, scored_run
 
 from rag_evaluator import (
     Certification,

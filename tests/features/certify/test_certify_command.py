@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from folders import error_of, output_of
+from folders import error_of, output_of, results_of, run_command, write_config
 from labelled_runs import exact_rows, exact_run, graded_run
+
+from rag_evaluator import certify
 
 Capture = pytest.CaptureFixture[str]
 
@@ -83,3 +85,14 @@ def test_bad_input_exits_with_two_and_one_line(run: Path, capsys: Capture, argum
     assert error.startswith("error: ")
     assert said in error
     assert "Traceback" not in error
+
+
+def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(tmp_path: Path, capsys: Capture) -> None:
+    config = write_config(tmp_path, exact_rows(), "metrics: [exact_match]")
+    run_command(config)
+    report = results_of(config) / "report.html"
+    before = report.stat().st_mtime_ns
+    certify(report.parent, label={"exact_match": "human"})
+    assert report.stat().st_mtime_ns > before
+    shown = output_of(capsys, config)
+    assert shown.count("report.html") == shown.count("report: ") == 1, "the run says that its report was changed"

@@ -174,6 +174,23 @@ def test_of_two_metrics_one_may_be_shown_also_where_lower_is_better(tmp_path: Pa
     assert second.startswith("Not settled by labels of 40 rows: recall differs by 0.00 [-0.")
 
 
+def test_a_run_that_labels_show_to_be_worse_is_never_named(tmp_path: Path) -> None:
+    runs = []
+    for name, answers, rare in (("a", ["no"] * 40, 0), ("b", ["yes"] * 30 + ["never"] * 10, 1)):
+        rows = [
+            {**row, "answer": answer, "human": int((place % 10 == 0) == rare)}
+            for place, (row, answer) in enumerate(zip(exact_rows(), answers, strict=True))
+        ]
+        runs.append(graded_run(tmp_path / name, rows))
+    assert compare(*runs).decisions[0].named == str(tmp_path / "b"), "by the scores"
+    for run in runs:
+        certify(run, label={"answer_rubric": "human"})
+    for pair in (runs, runs[::-1]):
+        [decision] = compare(*pair).decisions
+        assert decision.named is None
+        assert "answer_rubric by people's labels" in decision.decision
+
+
 def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:
     """At the level 1 - p an end of the interval is at 0."""
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.sheet import draw_stratified
+from rag_evaluator.features.certify.draws import draw_stratified
 
 NAN = float("nan")
 SCORES = np.random.default_rng(0).beta(3, 1, 300)

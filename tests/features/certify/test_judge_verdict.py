@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labelled_runs import certified, scored_run
+from known_labels import certified
+from labelled_runs import scored_run
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.features.certify.agreement import graded_agreement

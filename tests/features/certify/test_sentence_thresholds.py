@@ -7,8 +7,9 @@ from typing import Any
 
 import openpyxl
 import pytest
+from known_labels import keep_draw
 from known_verifier import KnownVerifier
-from labelled_runs import keep_draw, shown
+from labelled_runs import shown
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet
 

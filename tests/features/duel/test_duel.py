@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import error_of, output_of
+from folders import error_of, output_of, printed
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
@@ -541,3 +541,18 @@ def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path, d
     text = (ROOT / "docs" / "duel.md").read_text("utf-8")
     names = {*result.rows[0], *result.summary, *result.summary["position_bias"], *result.summary["rows"]}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_a_duel_of_some_pairs_goes_on_with_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    judge = judge_of(lambda asked: 0.6)
+    monkeypatch.setattr("rag_evaluator.judge.judge.Judge.from_config", lambda config, offline: judge)
+    a, b = write_runs(tmp_path, *([row(place, text) for place in range(3)] for text in ("Tesk", "Perhaps in Tesk")))
+    assert "partial: 2 of 3 rows (limit)" in printed(capsys, 0, "duel", b, a, "--limit", "2")
+    before = judge.asked
+    shown = printed(capsys, 0, "duel", b, a)
+    assert "3 rows that b and a both answered" in shown
+    assert "partial" not in shown
+    assert judge.asked - before == before / 2
+    assert printed(capsys, 0, "merge", tmp_path / "duel-b-a")

@@ -6,10 +6,10 @@ import tempfile
 from pathlib import Path
 
 from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
-from rag_evaluator.ragas.embeddings import LangchainEmbeddingsWrapper
-from rag_evaluator.ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator.ragas import EvaluationDataset, evaluate
+from rag_evaluator.ragas.embeddings import LangchainEmbeddingsWrapper
+from rag_evaluator.ragas.llms import LangchainLLMWrapper
 from rag_evaluator.ragas.metrics import (
     ContextRelevance,
     Faithfulness,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from local_models import llm
 from pydantic import BaseModel
-from rag_evaluator.ragas.metrics.base import MetricType, MetricWithLLM, SingleTurnMetric
-from rag_evaluator.ragas.prompt import PydanticPrompt
 
 from rag_evaluator.ragas import EvaluationDataset, aevaluate
 from rag_evaluator.ragas.metrics import Faithfulness
+from rag_evaluator.ragas.metrics.base import MetricType, MetricWithLLM, SingleTurnMetric
+from rag_evaluator.ragas.prompt import PydanticPrompt
 
 
 class Answered(BaseModel):

@@ -3,6 +3,7 @@
 import asyncio
 
 from local_models import embeddings, llm
+
 from rag_evaluator.ragas.metrics.collections import ContextRecall, Faithfulness, SemanticSimilarity
 
 contexts = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]

@@ -14,9 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.state import AppState, NotThere
-from rag_evaluator.features.app.store import ReviewError
 from rag_evaluator.report import SCRIPTS, STYLES, clean, environment
+
+from .state import AppState, NotThere
+from .store import ReviewError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")

@@ -15,19 +15,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import (
-    BadRequest,
-    Guard,
-    address,
-    as_json,
-    as_page,
-    error_answer,
-    number_of,
-    page,
-)
-from rag_evaluator.features.app.index import RowIndex, RunsTable, first_rows, read_query
-from rag_evaluator.features.app.runs import entries, entry_of, list_columns
-from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
 from rag_evaluator.report import (
     answer_html,
     comparison_html,
@@ -42,6 +29,20 @@ from rag_evaluator.report import (
 )
 from rag_evaluator.resources import command
 from rag_evaluator.results import Run
+
+from .answers import (
+    BadRequest,
+    Guard,
+    address,
+    as_json,
+    as_page,
+    error_answer,
+    number_of,
+    page,
+)
+from .index import RowIndex, RunsTable, first_rows, read_query
+from .runs import entries, entry_of, list_columns
+from .state import AppState, FileCache, NotThere, open_folders, stamp_of
 
 FIRST_ROWS = 2000  # rows that are read without an index, which takes seconds to make
 WITH = "with"  # in the query: a run that is shown beside the one in the path
@@ -195,11 +196,11 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
     state = AppState(open_folders(results), who)
     routes = Pages(state).routes()
     if who is not None:  # the guard lets in only who has the token, from a page of this server
-        from rag_evaluator.features.app.review import Reviews
+        from .review import Reviews
 
         reviews = Reviews(state, who)
         if state.has_labels:
-            from rag_evaluator.features.app.label import LabelRoutes, drawn_rows
+            from .label import LabelRoutes, drawn_rows
 
             reviews = Reviews(state, who, drawn_rows)
             routes += LabelRoutes(reviews).routes()

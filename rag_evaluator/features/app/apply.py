@@ -19,10 +19,11 @@ from rag_evaluator.dataset import (
     open_dataset,
 )
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewStore, corrections_of, flags_of
 from rag_evaluator.files import JsonDict, check_replaceable, json_line, write_lines, write_whole
 from rag_evaluator.resources import command
 from rag_evaluator.results import DROPPED, Run, row_name
+
+from .store import FLAGS, NAME, ReviewRecord, ReviewStore, corrections_of, flags_of
 
 # Any in this module: JSON.
 

@@ -22,7 +22,7 @@ from rag_evaluator.results import shortened
 if TYPE_CHECKING:
     import uvicorn
 
-    from rag_evaluator.features.app.apply import Applied
+    from .apply import Applied
 
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
 NAMES = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")  # of people
@@ -74,14 +74,14 @@ def add_view_command(commands: Any) -> None:
 
 def view(options: argparse.Namespace) -> int:
     """`rag-evaluator view results/`."""
-    from rag_evaluator.features.app.state import open_folders
+    from .state import open_folders
 
     token = _token()
     if options.who is not None and not options.review:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
     who = _reviewer(options.who) if options.review else None
-    from rag_evaluator.features.app.app import make_app
+    from .app import make_app
 
     with _listen(options.host, options.port) as listening:
         port = listening.getsockname()[1]
@@ -190,7 +190,7 @@ def add_review_commands(commands: Any) -> None:
 
 def review(options: argparse.Namespace) -> int:
     """`rag-evaluator review apply results/demo`."""
-    from rag_evaluator.features.app.apply import apply_reviews
+    from .apply import apply_reviews
 
     applied = apply_reviews(
         options.results,

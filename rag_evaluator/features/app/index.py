@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from rag_evaluator.features.app.answers import BadRequest
 from rag_evaluator.report import TableRow, clean, columns_of, rows_of, worst_places
 from rag_evaluator.results import Run
+
+from .answers import BadRequest
 
 GROUP = "group:"  # before the name of a column that is no metric
 NEAR = 1e-9  # what a score may be beyond a bound, as bounds are written in decimals

@@ -13,10 +13,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.app.answers import BadRequest, as_page, number_of, page, render
-from rag_evaluator.features.app.review import Reviews, keep_sent
-from rag_evaluator.features.app.state import NotThere
-from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify import (
     ANNOTATOR,
     DRAW,
@@ -37,6 +33,11 @@ from rag_evaluator.files import Json, JsonDict, json_line, replace_bytes, safe_n
 from rag_evaluator.resources import command
 from rag_evaluator.results import FOLDER, Run, is_judged, numbers_of, scales_of
 from rag_evaluator.statistics import Scale
+
+from .answers import BadRequest, as_page, number_of, page, render
+from .review import Reviews, keep_sent
+from .state import NotThere
+from .store import ReviewRecord, ReviewStore
 
 
 def draws_of(run: Run) -> dict[str, DrawRecord]:

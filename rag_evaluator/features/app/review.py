@@ -14,9 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page, render
-from rag_evaluator.features.app.state import AppState, NotThere
-from rag_evaluator.features.app.store import (
+from rag_evaluator.files import Json, JsonDict
+from rag_evaluator.report import clean, column_values, row_html, worst_places
+from rag_evaluator.results import Run
+
+from .answers import BadRequest, as_json, number_of, page, render
+from .state import AppState, NotThere
+from .store import (
     CORRECTED,
     FLAGS,
     ConflictError,
@@ -26,9 +30,6 @@ from rag_evaluator.features.app.store import (
     corrections_of,
     flags_of,
 )
-from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.report import clean, column_values, row_html, worst_places
-from rag_evaluator.results import Run
 
 # Any in this module: JSON.
 

@@ -7,11 +7,12 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.state import AppState, NotThere, has_begun
 from rag_evaluator.files import Json, JsonDict, duration
 from rag_evaluator.report import MetricLine
 from rag_evaluator.results import SCORES, by_stage, config_of, judge_of, scales_of
 from rag_evaluator.run import Status, is_complete, journals_in, read_status
+
+from .state import AppState, NotThere, has_begun
 
 
 class RunPart(NamedTuple):

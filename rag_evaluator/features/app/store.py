@@ -12,8 +12,9 @@ import filelock
 
 from rag_evaluator.dataset import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.state import file_stamp
 from rag_evaluator.files import Appender, JsonDict, json_line, sync, writing
+
+from .state import file_stamp
 
 # Any in this module: JSON.
 

@@ -6,7 +6,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.features.certify.coefficients import (
+from rag_evaluator.files import JsonDict
+from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
+
+from .coefficients import (
     Coefficient,
     ScoredLabels,
     auc,
@@ -15,8 +18,6 @@ from rag_evaluator.features.certify.coefficients import (
     spearman,
     undefined,
 )
-from rag_evaluator.files import JsonDict
-from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
 
 CONFUSION = {
     "true_positive": (1, 1),

@@ -8,14 +8,6 @@ from pathlib import Path
 from rag_evaluator.comparison import scales_for
 from rag_evaluator.config import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.certify.certification import Disagreement, compared
-from rag_evaluator.features.certify.conclusion import certify_conclusion
-from rag_evaluator.features.certify.draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
-from rag_evaluator.features.certify.figures import parse_scales
-from rag_evaluator.features.certify.sheet import sheet_of_rows, sheet_of_sentences, write_book
-from rag_evaluator.features.certify.standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
-from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
-from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files import ACTIVITY, Json, JsonDict, check_replaceable, write_json, write_whole
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.results import (
@@ -35,6 +27,15 @@ from rag_evaluator.results import (
 from rag_evaluator.run import note_rewritten
 from rag_evaluator.statistics import Scale
 from rag_evaluator.tasks import open_run, refresh_report
+
+from .certification import Disagreement, compared
+from .conclusion import certify_conclusion
+from .draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
+from .figures import parse_scales
+from .sheet import sheet_of_rows, sheet_of_sentences, write_book
+from .standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
+from .table import LabelTable, labels_in_column, name_in, read_labels, together
+from .verdict import LEAST
 
 LEVEL = 0.95
 

@@ -11,19 +11,6 @@ import numpy as np
 
 from rag_evaluator.dataset import Sample, value_of
 from rag_evaluator.errors import DatasetError, ResultsError
-from rag_evaluator.features.certify.figures import (
-    BINARY,
-    Labelled,
-    LabelScale,
-    agreement_of,
-    figures_of,
-    ratings_of,
-    scale_of_labels,
-    to_keep,
-    worst_rows,
-)
-from rag_evaluator.features.certify.table import Label, LabelTable, votes_of
-from rag_evaluator.features.certify.thresholds import threshold_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
@@ -42,6 +29,20 @@ from rag_evaluator.results import (
     unit_of,
 )
 from rag_evaluator.statistics import Scale
+
+from .figures import (
+    BINARY,
+    Labelled,
+    LabelScale,
+    agreement_of,
+    figures_of,
+    ratings_of,
+    scale_of_labels,
+    to_keep,
+    worst_rows,
+)
+from .table import Label, LabelTable, votes_of
+from .thresholds import threshold_of
 
 Records = Mapping[int, Sequence[Json]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluator.cli import OK, add_json, add_repeated, print_json, print_parts, print_table, say, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
 from rag_evaluator.results import one_line, with_ends
 
+from .feature import SHEET
+
 if TYPE_CHECKING:
-    from rag_evaluator.features.certify.certificate import Certification
+    from .certificate import Certification
 
 Read = TypeVar("Read", str, float)
 EXAMPLES = with_examples(
@@ -82,7 +83,7 @@ def add_sheet_command(commands: Any) -> None:
 
 def sheet(options: argparse.Namespace) -> int:
     """`rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx`."""
-    from rag_evaluator.features.certify.certificate import label_sheet
+    from .certificate import label_sheet
 
     record = label_sheet(
         options.results,
@@ -102,7 +103,7 @@ def sheet(options: argparse.Namespace) -> int:
 
 def certify(options: argparse.Namespace) -> int:
     """`rag-evaluator certify results/demo --labels labels.csv`."""
-    from rag_evaluator.features.certify.certificate import certify as compare_with_labels
+    from .certificate import certify as compare_with_labels
 
     certification = compare_with_labels(
         options.results,

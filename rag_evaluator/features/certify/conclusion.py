@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_evaluator.features.certify.feature import SHEET
-from rag_evaluator.features.certify.standing import THRESHOLDS
-from rag_evaluator.features.certify.verdict import (
+from rag_evaluator.files import Json
+from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
+
+from .feature import SHEET
+from .standing import THRESHOLDS
+from .verdict import (
     CHANCE,
     GOOD,
     LEAST,
@@ -14,8 +17,6 @@ from rag_evaluator.features.certify.verdict import (
     SAME_LABELS,
     SAME_SCORES,
 )
-from rag_evaluator.files import Json
-from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
 
 Figures = Json  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
-from rag_evaluator.features.certify.coefficients import Coefficient, pairs_of
-from rag_evaluator.features.certify.draws import DrawRecord
-from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
-from rag_evaluator.features.certify.table import Label
-from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import KeptLabels
 from rag_evaluator.statistics import FIGURES, Array, Estimate, LabelMean, Scale, label_mean, with_clusters
+
+from .agreement import binary_agreement, graded_agreement
+from .coefficients import Coefficient, pairs_of
+from .draws import DrawRecord
+from .krippendorff import krippendorff_alpha
+from .table import Label
+from .verdict import LEAST, judge_verdict
 
 MOST_GRADES = 101
 Value = TypeVar("Value", float, Array)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.certify.standing import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.files import Json
 from rag_evaluator.report import environment, number, short_path, with_interval
 from rag_evaluator.results import LABELS, Run
+
+from .standing import CERTIFICATE, read_certificate, standing_of
 
 
 def report_part(run: Run) -> str:

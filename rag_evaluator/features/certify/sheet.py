@@ -8,8 +8,6 @@ from rag_evaluator.comparison import scales_for
 from rag_evaluator.config import find_language
 from rag_evaluator.dataset import Sample, json_or_text
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.certify.draws import DrawRecord
-from rag_evaluator.features.certify.words import choices_of, label_of, question_of, texts_of
 from rag_evaluator.metrics import METRICS, SUPPORT
 from rag_evaluator.results import (
     LINES,
@@ -24,6 +22,9 @@ from rag_evaluator.results import (
     new_worksheet,
     probabilities_of,
 )
+
+from .draws import DrawRecord
+from .words import choices_of, label_of, question_of, texts_of
 
 KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
 METRIC = "metric"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.certify.feature import CertificateKey
 from rag_evaluator.files import Json, JsonDict, json_text, short_digest
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
@@ -20,6 +19,8 @@ from rag_evaluator.results import (
     flagged_share,
     has_unnamed_model,
 )
+
+from .feature import CertificateKey
 
 CERTIFICATE = "certificate.json"
 THRESHOLDS = "verifier"  # the part that holds thresholds

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.features.certify.draws import DrawRecord, read_draw
-from rag_evaluator.features.certify.sheet import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, STATEMENT
-from rag_evaluator.features.certify.words import EXPECTED, is_word, label_of
 from rag_evaluator.files import folder_names
 from rag_evaluator.metrics import canonical_name
 from rag_evaluator.results import DETAILS, QUESTION, Run, ScoredRows, keys_of, row_name
+
+from .draws import DrawRecord, read_draw
+from .sheet import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, STATEMENT
+from .words import EXPECTED, is_word, label_of
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,6 @@ from statistics import fmean
 
 import numpy as np
 
-from rag_evaluator.features.certify.agreement import balanced, cross_fitted
-from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
-from rag_evaluator.features.certify.table import LabelTable, votes_of
-from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import (
     SENTENCES,
@@ -23,6 +19,11 @@ from rag_evaluator.results import (
     reporting_of,
     unit_of,
 )
+
+from .agreement import balanced, cross_fitted
+from .coefficients import ScoredLabels, pairs_of
+from .table import LabelTable, votes_of
+from .verdict import LEAST, LEAST_RARER
 
 HALF = 0.5  # what counts without labels
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rag_evaluator.features.certify.coefficients import Coefficient, ScoredLabels, auc, concordance
+from .coefficients import Coefficient, ScoredLabels, auc, concordance
 
 LEVEL = 0.95  # of the interval, whatever other figures have
 GOOD = 0.70

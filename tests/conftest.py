@@ -3,7 +3,6 @@
 It imports no torch: the process of pytest-xdist that gives out tests needs none.
 """
 
-import ast
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of torch, here and in what tests start: two workers fill two cores
@@ -21,36 +20,18 @@ from typing import Any
 import pytest
 from command_starter import Zygote
 from httpx._config import create_ssl_context
+from imported import DELETED, imports_of, is_deleted
 
 from rag_evaluator import Config, load_config
 from rag_evaluator.files import Watch
-
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "rag_evaluator"
-
-
-def imported(file: Path) -> set[tuple[str, str]]:
-    """Return module and name of what a file imports by `from`."""
-    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-    froms = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module)
-    return {(node.module or "", alias.name) for node in froms for alias in node.names}
-
-
-def is_deleted(module: str) -> bool:
-    """Whether a module is of a feature that is not there any more."""
-    parts = module.removeprefix("rag_evaluator.").split(".")
-    return parts[0] == "features" and len(parts) > 1 and not (PACKAGE / "features" / parts[1]).is_dir()
-
-
-DELETED = {name for module, name in imported(PACKAGE / "__init__.pyi") if is_deleted(module)}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """A test that imports from a deleted feature goes with it."""
     if collection_path.suffix != ".py" or not (DELETED or b"rag_evaluator.features." in collection_path.read_bytes()):
         return None
-    names = imported(collection_path)
-    return any(is_deleted(module) or (module == "rag_evaluator" and name in DELETED) for module, name in names) or None
+    pairs = imports_of(collection_path)
+    return any(is_deleted(module) or (module == "rag_evaluator" and name in DELETED) for module, name in pairs) or None
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from imported import PACKAGE, imports_of
+
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-PACKAGE = ROOT / "rag_evaluator"
 OPEN = ("rag_evaluator.cli.main", "rag_evaluator.ragas")  # the program's entry; modules named as in ragas
 PROBABILITIES = "2,000 draws or samples, against what is worked out by hand or by scipy"
 BY_HAND = "tables by hand, of which a run shows a part"
@@ -64,13 +65,10 @@ def imports(file: Path) -> Iterator[tuple[str, str]]:
     """Module of ours and name of each import from another package."""
     parts = file.relative_to(ROOT).with_suffix("").parts
     own = interface_of(".".join(parts)) if parts[0] == PACKAGE.name else None
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or node.level):
-            module = f"rag_evaluator.{node.module}" if node.level else node.module or ""
-            if (module.startswith("rag_evaluator.") and own is None) or interface_of(module) not in (None, own):
-                yield from ((module, alias.name) for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("rag_evaluator."))
+    for module, name in imports_of(file):
+        is_ours = module.startswith("rag_evaluator.") and (own is None or not name)
+        if is_ours or interface_of(module) not in (None, own):
+            yield module, name
 
 
 def is_inner(module: str, name: str) -> bool:

@@ -3,6 +3,7 @@
 It imports no torch: the process of pytest-xdist that gives out tests needs none.
 """
 
+import gc
 import os
 
 os.environ["OMP_NUM_THREADS"] = "1"  # of torch, here and in what tests start: two workers fill two cores
@@ -34,6 +35,11 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return any(is_deleted(module) or (module == "rag_evaluator" and name in DELETED) for module, name in pairs) or None
 
 
+def pytest_collection_finish() -> None:
+    """What is imported by now stays, and is not searched for garbage after each model."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[Zygote]:
     """One for all modules: its imports take longer than most of what it starts."""
@@ -43,9 +49,10 @@ def zygote() -> Iterator[Zygote]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_ssl_context() -> Iterator[None]:
-    """Certificates are read once, not for each client of a fake server."""
+def _quick_files_and_clients() -> Iterator[None]:
+    """Nothing waits for the disk; certificates are read once, not for each client of a fake server."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda handle: None)
         patch.setattr("httpx._transports.default.create_ssl_context", cache(create_ssl_context))
         yield
 

@@ -1,4 +1,4 @@
-"""Finished runs whose scores are known, made without a model; and sheets of labels, filled in and read."""
+"""Finished runs whose scores are known, made without a model and a report; sheets of labels, filled in and read."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def exact_rows(count: int = ROWS, right: int = 20) -> Rows:
 
 def exact_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     """A run of exact_match over rows."""
-    RAGEvaluator({"metrics": ["exact_match"], **config}).evaluate(rows or exact_rows(), folder=folder)
+    RAGEvaluator({"metrics": ["exact_match"], "report": False, **config}).evaluate(rows or exact_rows(), folder=folder)
     return folder
 
 
@@ -52,7 +52,7 @@ def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 def graded_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     """A run of answer_rubric over rows, by the judge above: the scores that exact_match has."""
     judge = ScriptedJudge(graded, model_id="graded")
-    RAGEvaluator({"metrics": ["answer_rubric"], **config}, judge=judge).evaluate(rows or exact_rows(), folder=folder)
+    RAGEvaluator({"metrics": ["answer_rubric"], "report": False, **config}, judge=judge).evaluate(rows or exact_rows(), folder=folder)
     return folder
 
 
@@ -78,7 +78,7 @@ def faithful_run(folder: Path, responses: list[str], **config: Any) -> Path:
         for place, response in enumerate(responses)
     ]
     judge = ScriptedJudge(verdicts, model_id=config.pop("model_id", "script"))
-    RAGEvaluator({"metrics": ["faithfulness"], **config}, judge=judge).evaluate(rows, folder=folder)
+    RAGEvaluator({"metrics": ["faithfulness"], "report": False, **config}, judge=judge).evaluate(rows, folder=folder)
     return folder
 
 
@@ -116,7 +116,7 @@ def scored_run(
     def given(user_input: str) -> float | None:
         return known[user_input]
 
-    settings = {"metrics": [given], "cluster": "document" if clusters else None, **config}
+    settings = {"metrics": [given], "report": False, "cluster": "document" if clusters else None, **config}
     RAGEvaluator(settings).evaluate(rows, folder=folder)
     return folder
 

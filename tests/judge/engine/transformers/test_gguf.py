@@ -184,7 +184,7 @@ def test_a_damaged_file_is_read_or_refused(damages: list[tuple[int, bytes, bool]
         LazyJudge(None, JudgeConfig(model=str(damaged))).check()
 
 
-@pytest.mark.parametrize("count", [2**20, 2**40, 2**64 - 1])
+@pytest.mark.parametrize("count", [2**16, 2**40, 2**64 - 1])
 @pytest.mark.parametrize("kind", [1, 8, 9])
 def test_a_count_that_is_damaged_takes_neither_time_nor_memory(kind: int, count: int, tmp_path: Path) -> None:
     """In a file of 4 GB that takes no space on the disk: all that follows reads as empty texts."""

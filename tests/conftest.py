@@ -87,11 +87,17 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 
 
 @pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in a new folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def load(tmp_path: Path) -> Callable[..., Config]:
     """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
 
     def write_and_load(text: str, *overrides: str) -> Config:
-        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        (tmp_path / "config.yaml").write_text(text, "utf-8")
         return load_config(tmp_path / "config.yaml", overrides)
 
     return write_and_load

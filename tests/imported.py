@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "rag_evaluator"
 
 def imports_of(file: Path) -> Iterator[tuple[str, str]]:
     """Module and name of each import: a relative one is of the package, `import module` has no name."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom):
             module = f"rag_evaluator.{node.module}" if node.level else node.module or ""
             yield from ((module, alias.name) for alias in node.names)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import openpyxl
+from aliases import Json, Rows
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, certify, metric
@@ -15,7 +16,6 @@ from rag_evaluator.judge import PromptText
 from rag_evaluator.results import Run
 
 ROWS = 40
-Rows = list[dict[str, Any]]
 
 
 def exact_rows(count: int = ROWS, right: int = 20) -> Rows:
@@ -41,7 +41,7 @@ def exact_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     return folder
 
 
-def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def graded(prompt: str, response_model: type[BaseModel]) -> Json:
     """A judge of answer_rubric whose grade is the best where the answer is the expected one, else the worst."""
     assert isinstance(prompt, PromptText)
     assert prompt.data is not None
@@ -52,11 +52,13 @@ def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 def graded_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     """A run of answer_rubric over rows, by the judge above: the scores that exact_match has."""
     judge = ScriptedJudge(graded, model_id="graded")
-    RAGEvaluator({"metrics": ["answer_rubric"], "report": False, **config}, judge=judge).evaluate(rows or exact_rows(), folder=folder)
+    RAGEvaluator({"metrics": ["answer_rubric"], "report": False, **config}, judge=judge).evaluate(
+        rows or exact_rows(), folder=folder
+    )
     return folder
 
 
-def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def verdicts(prompt: str, response_model: type[BaseModel]) -> Json:
     """A judge whose statements are the sentences of the response; those with 'wrong' in them are not supported."""
     assert isinstance(prompt, PromptText)
     assert prompt.data is not None
@@ -121,14 +123,14 @@ def scored_run(
     return folder
 
 
-def certified(folder: Path, scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> dict[str, Any]:
+def certified(folder: Path, scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> Json:
     """What a certificate has of such a run; `options`: of `scored_run`, and `threshold` and `grades` of the labels."""
     threshold = options.pop("threshold", None)
     grades = [f"m={options['scale'][0]}..{options['scale'][1]}"] if "scale" in options else []
     run = scored_run(folder, list(map(float, scores)), list(map(float, labels)), **options)
     limit = {} if threshold is None else {"m": threshold}
     made = certify(run, label={"m": "human"}, threshold=limit, scale=grades, out=folder / "c.json").certificate
-    part: dict[str, Any] = made["metrics"]["m"]
+    part: Json = made["metrics"]["m"]
     return part
 
 
@@ -145,5 +147,5 @@ def keep_draw(run: Path, rows: Sequence[int], probabilities: Sequence[float], me
         [0] * len(probabilities),
     )
     (run / "labels").mkdir(exist_ok=True)
-    (run / "labels" / f"{record.name}.json").write_text(json.dumps(asdict(record)), encoding="utf-8")
+    (run / "labels" / f"{record.name}.json").write_text(json.dumps(asdict(record)), "utf-8")
     return record.name

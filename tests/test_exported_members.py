@@ -19,7 +19,7 @@ ERRORS = {
     for name, value in vars(errors).items()
     if inspect.isclass(value) and issubclass(value, Exception) and value.__module__ == errors.__name__
 }
-STUB = ast.parse((ROOT / "rag_evaluator" / "__init__.pyi").read_text(encoding="utf-8"))
+STUB = ast.parse((ROOT / "rag_evaluator" / "__init__.pyi").read_text("utf-8"))
 LISTED = [name for _, name in PUBLIC]
 SLOW = ("torch", "transformers", "ragas", "pandas", "scipy", "datasets", "langchain_core", "pydantic")
 

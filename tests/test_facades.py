@@ -91,7 +91,7 @@ def test_packages_import_each_other_through_their_interfaces() -> None:
 def test_an_interface_names_what_another_package_uses_and_nothing_else() -> None:
     for file in PACKAGE.rglob("*/__init__.pyi"):
         package = ".".join(file.parent.relative_to(ROOT).parts)
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = ast.parse(file.read_text("utf-8"))
         offered = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
         assert set(offered) == {name for module, name in used_by_packages() if module == package}, package
         assert len(offered) == len(set(offered)), package

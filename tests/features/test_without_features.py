@@ -88,7 +88,7 @@ def test_the_core_has_no_word_of_a_feature(name: str) -> None:
         for path in files
         if name not in NAMED_BY.get(str(path.relative_to(core)) if path.is_relative_to(core) else "", ())
         for word, pattern in words_of(name).items()
-        if re.search(pattern, path.read_text(encoding="utf-8"))
+        if re.search(pattern, path.read_text("utf-8"))
     }
     assert named == set()
 
@@ -112,8 +112,8 @@ def help_of(folder: Path, skipped: str, *lines: str) -> str:
     process = STARTER.Process(target=exec, args=(HELP_IMPORT_ALL_AND_RUN, names))
     process.start()
     process.join()
-    assert process.exitcode == 0, (folder / "told").read_text(encoding="utf-8")
-    return (folder / "help").read_text(encoding="utf-8")
+    assert process.exitcode == 0, (folder / "told").read_text("utf-8")
+    return (folder / "help").read_text("utf-8")
 
 
 def test_the_core_works_without_any_feature(tmp_path: Path) -> None:

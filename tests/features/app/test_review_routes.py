@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from app_client import ORIGIN, client, kept, label, question
 from app_client import sent as send
+from folders import lines_of
 from labelled_runs import faithful_run, fill, graded_run
 from starlette.testclient import TestClient
 
 from rag_evaluator import certify, label_sheet
 
-Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
 
@@ -174,7 +175,7 @@ def test_a_closed_draw_takes_no_label_and_names_the_command_that_compares(result
 
 def table_of(run: Path) -> list[Json]:
     [table] = (run / "labels").glob("*.jsonl")
-    return [json.loads(line) for line in table.read_bytes().splitlines()]
+    return lines_of(table)
 
 
 def test_an_answer_is_changed_or_taken_back(anna: TestClient, results: Path) -> None:

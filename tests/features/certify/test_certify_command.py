@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from aliases import Capture
 from folders import error_of, output_of
 from labelled_runs import exact_rows, exact_run, graded_run
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 It imports no torch: the process of pytest-xdist that gives out tests needs none.
 """
 
-import ast
+import gc
 import os
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -24,36 +24,23 @@ from typing import Any
 import pytest
 from command_starter import Zygote
 from httpx._config import create_ssl_context
+from imported import DELETED, imports_of, is_deleted
 
 from rag_evaluator import Config, load_config
 from rag_evaluator.files import Watch
-
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "rag_evaluator"
-
-
-def imported(file: Path) -> set[tuple[str, str]]:
-    """Return module and name of what a file imports by `from`."""
-    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-    froms = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module)
-    return {(node.module or "", alias.name) for node in froms for alias in node.names}
-
-
-def is_deleted(module: str) -> bool:
-    """Whether a module is of a feature that is not there any more."""
-    parts = module.removeprefix("rag_evaluator.").split(".")
-    return parts[0] == "features" and len(parts) > 1 and not (PACKAGE / "features" / parts[1]).is_dir()
-
-
-DELETED = {name for module, name in imported(PACKAGE / "__init__.pyi") if is_deleted(module)}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """A test that imports from a deleted feature goes with it."""
     if collection_path.suffix != ".py" or not (DELETED or b"rag_evaluator.features." in collection_path.read_bytes()):
         return None
-    names = imported(collection_path)
-    return any(is_deleted(module) or (module == "rag_evaluator" and name in DELETED) for module, name in names) or None
+    pairs = imports_of(collection_path)
+    return any(is_deleted(module) or (module == "rag_evaluator" and name in DELETED) for module, name in pairs) or None
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays, and is not searched for garbage after each model."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -71,9 +58,10 @@ def _no_unpacked_models_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_ssl_context() -> Iterator[None]:
-    """Certificates are read once, not for each client of a fake server."""
+def _quick_files_and_clients() -> Iterator[None]:
+    """Nothing waits for the disk; certificates are read once, not for each client of a fake server."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda handle: None)
         patch.setattr("httpx._transports.default.create_ssl_context", cache(create_ssl_context))
         yield
 
@@ -108,11 +96,17 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 
 
 @pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs in a new folder."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def load(tmp_path: Path) -> Callable[..., Config]:
     """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
 
     def write_and_load(text: str, *overrides: str) -> Config:
-        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        (tmp_path / "config.yaml").write_text(text, "utf-8")
         return load_config(tmp_path / "config.yaml", overrides)
 
     return write_and_load

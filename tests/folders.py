@@ -5,25 +5,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
+from aliases import Capture, Rows
 
 from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import all_features
+from rag_evaluator.results import FILES
 
 WHOLE = len(all_features()) >= 8  # else something was deleted: names and texts that only it needed may stay
+
+
+def write_lines(path: Path, lines: Iterable[Any]) -> None:
+    """Write a JSON document a line."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+
+def lines_of(path: Path) -> Rows:
+    """The documents of a file of JSON Lines."""
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 def write_config(folder: Path, rows: Sequence[Mapping[str, Any]], text: str) -> Path:
     """Write a configuration with its dataset beside it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
+    write_lines(folder / "rows.jsonl", rows)
+    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", "utf-8")
     return folder / "config.yaml"
 
 
 def results_of(config: Path) -> Path:
     return config.parent / "results" / "run"
+
+
+def bytes_of(results: Path) -> dict[str, bytes]:
+    """The files of a finished run."""
+    return {name: (results / name).read_bytes() for name in FILES}
 
 
 def contents_of(paths: Iterable[Path]) -> dict[Path, bytes]:
@@ -41,7 +57,7 @@ def run_command(*arguments: object) -> None:
     assert main(list(map(str, arguments))) == 0
 
 
-def streams_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> tuple[str, str]:
+def streams_of(capsys: Capture, code: int, *arguments: object) -> tuple[str, str]:
     """What a command writes to stdout and stderr; it must exit with a code and without a traceback."""
     capsys.readouterr()
     assert main(list(map(str, arguments))) == code
@@ -50,16 +66,16 @@ def streams_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: object
     return out, err
 
 
-def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def output_of(capsys: Capture, *arguments: object) -> str:
     """What a command writes to stdout; it must exit with 0."""
     return streams_of(capsys, 0, *arguments)[0]
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def error_of(capsys: Capture, *arguments: object) -> str:
     """What a command writes to stderr; it must exit with 2."""
     return streams_of(capsys, 2, *arguments)[1]
 
 
-def printed(capsys: pytest.CaptureFixture[str], code: int, *arguments: object) -> str:
+def printed(capsys: Capture, code: int, *arguments: object) -> str:
     """What a command prints; it must exit with a code and without a traceback."""
     return "".join(streams_of(capsys, code, *arguments))

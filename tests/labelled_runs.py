@@ -1,17 +1,17 @@
-"""Finished runs whose scores are known, made without a model; and sheets of labels, filled in and read."""
+"""Finished runs whose scores are known, made without a model and a report; sheets of labels, filled in and read."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import openpyxl
+from aliases import Json, Rows
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, metric
 from rag_evaluator.judge import PromptText
 
 ROWS = 40
-Rows = list[dict[str, Any]]
 
 
 def exact_rows(count: int = ROWS, right: int = 20) -> Rows:
@@ -33,11 +33,11 @@ def exact_rows(count: int = ROWS, right: int = 20) -> Rows:
 
 def exact_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     """A run of exact_match over rows."""
-    RAGEvaluator({"metrics": ["exact_match"], **config}).evaluate(rows or exact_rows(), folder=folder)
+    RAGEvaluator({"metrics": ["exact_match"], "report": False, **config}).evaluate(rows or exact_rows(), folder=folder)
     return folder
 
 
-def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def graded(prompt: str, response_model: type[BaseModel]) -> Json:
     """A judge of answer_rubric whose grade is the best where the answer is the expected one, else the worst."""
     assert isinstance(prompt, PromptText)
     assert prompt.data is not None
@@ -48,11 +48,13 @@ def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
 def graded_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     """A run of answer_rubric over rows, by the judge above: the scores that exact_match has."""
     judge = ScriptedJudge(graded, model_id="graded")
-    RAGEvaluator({"metrics": ["answer_rubric"], **config}, judge=judge).evaluate(rows or exact_rows(), folder=folder)
+    RAGEvaluator({"metrics": ["answer_rubric"], "report": False, **config}, judge=judge).evaluate(
+        rows or exact_rows(), folder=folder
+    )
     return folder
 
 
-def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def verdicts(prompt: str, response_model: type[BaseModel]) -> Json:
     """A judge whose statements are the sentences of the response; those with 'wrong' in them are not supported."""
     assert isinstance(prompt, PromptText)
     assert prompt.data is not None
@@ -74,7 +76,7 @@ def faithful_run(folder: Path, responses: list[str], **config: Any) -> Path:
         for place, response in enumerate(responses)
     ]
     judge = ScriptedJudge(verdicts, model_id=config.pop("model_id", "script"))
-    RAGEvaluator({"metrics": ["faithfulness"], **config}, judge=judge).evaluate(rows, folder=folder)
+    RAGEvaluator({"metrics": ["faithfulness"], "report": False, **config}, judge=judge).evaluate(rows, folder=folder)
     return folder
 
 
@@ -112,6 +114,6 @@ def scored_run(
     def given(user_input: str) -> float | None:
         return known[user_input]
 
-    settings = {"metrics": [given], "cluster": "document" if clusters else None, **config}
+    settings = {"metrics": [given], "report": False, "cluster": "document" if clusters else None, **config}
     RAGEvaluator(settings).evaluate(rows, folder=folder)
     return folder

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from aliases import Json
 from known_verifier import KnownVerifier
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
@@ -12,7 +13,7 @@ RIVER = "Tesk lies on the Om."
 BOOKS = "Nolu Brak wrote six books."
 FIRST = "Nolu Brak was born in Tesk in May."
 SECOND = "The town of Tesk lies on the river Om."
-ROW: dict[str, Any] = {
+ROW: Json = {
     "user_input": "Where was Nolu Brak born?",
     "retrieved_contexts": [FIRST, SECOND],
     "response": "He was born in Tesk, on the Om, and wrote six books.",
@@ -50,7 +51,7 @@ class Judge(ScriptedJudge):
         self.supported = supported
         self.questions: list[tuple[str, tuple[str, ...]]] = []
 
-    def _answer(self, prompt: Any, model: Any) -> dict[str, Any]:  # Any: a PromptText, and ragas' model
+    def _answer(self, prompt: Any, model: Any) -> Json:  # Any: a PromptText, and ragas' model
         data = prompt.data
         if "statements" in model.model_fields and hasattr(data, "statements"):
             self.questions.append((data.context, tuple(data.statements)))
@@ -63,7 +64,7 @@ class Judge(ScriptedJudge):
         text = next(text for name in OF_TEXT.values() if (text := getattr(data, name, None)) is not None)
         return {"claims" if "claims" in model.model_fields else "statements": STATEMENTS[text]}
 
-    def _row(self, text: str, statement: str, key: str) -> dict[str, Any]:
+    def _row(self, text: str, statement: str, key: str) -> Json:
         keys = (statement, *((part, statement) for part in (FIRST, SECOND, ROW["response"], ROW["reference"])))
         named = [name for name in keys if name in self.supported]
         verdict = int(any(isinstance(name, str) or name[0] in text for name in named))

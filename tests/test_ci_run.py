@@ -15,7 +15,7 @@ def check(folder: Path, make: str) -> subprocess.CompletedProcess[str]:
     for name in ("bash", "env", "dirname"):
         (folder / name).symlink_to(str(shutil.which(name)))
     for name, script in {"id": "echo 1000", "make": make}.items():
-        (folder / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        (folder / name).write_text(f"#!/bin/bash\n{script}\n", "utf-8")
         (folder / name).chmod(0o755)
     environment = {**os.environ, "PATH": str(folder)}
     return subprocess.run([ROOT / ".ci/run"], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)

@@ -79,7 +79,7 @@ def test_relative_paths_count_from_the_folder_of_the_file(tmp_path: Path, monkey
     (home / "config.yaml").write_text(
         METRICS + "dataset: data/rows.jsonl\noutput_dir: ../out\nname: run 1\n"
         "judge: {model: model, chat_template: chat.jinja}\nembeddings: {model: ./missing}\n",
-        encoding="utf-8",
+        "utf-8",
     )
     monkeypatch.chdir(tmp_path)
     config = load_config("project/config.yaml")
@@ -119,7 +119,7 @@ def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: P
 
 def test_the_project_s_own_config_is_valid_and_shows_few_keys_the_defaults_and_none_of_a_feature() -> None:
     config = load_config(ROOT / "config.yaml")
-    shown = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    shown = yaml.safe_load((ROOT / "config.yaml").read_text("utf-8"))
     keys = [*shown, *shown["judge"], *shown["embeddings"]]
     assert len(keys) - len(["judge", "embeddings"]) <= 20
     assert config.dataset is not None

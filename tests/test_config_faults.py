@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import ragas.metrics
 import ragas.metrics.collections as ragas_metrics
+from aliases import Capture
 from test_config import ROOT, Load, message
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, compare, write_report
@@ -176,7 +177,7 @@ def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(
     assert f"{name} is not used" in caplog.text
 
 
-def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_command_is_named(capsys: Capture) -> None:
     assert main(["evalaute", "cfg.yaml"]) == 2
     told = "error: 'evalaute' is neither a command nor a file. Did you mean 'evaluate'?"
     assert capsys.readouterr().err.startswith(told)

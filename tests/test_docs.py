@@ -25,7 +25,7 @@ FREE = {"name", "dataset", "metrics"}  # what each run has of its own
 
 def table(path: Path, heading: str) -> list[list[str]]:
     """The cells of the table that begins with this heading."""
-    lines = path.read_text(encoding="utf-8").split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
+    lines = path.read_text("utf-8").split(f"| {heading} |", 1)[1].split("\n\n", 1)[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -49,7 +49,7 @@ def test_the_docs_list_every_engine_with_its_own_keys() -> None:
 
 
 def test_the_docs_list_the_kinds_of_files_that_are_read() -> None:
-    text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "data.md").read_text("utf-8")
     listed = text.split("Readable are", 1)[1].split("a folder", 1)[0]
     assert set(quoted(listed)) == set(READERS)
 
@@ -81,7 +81,7 @@ def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it
 
 
 def test_the_project_s_configuration_shows_defaults() -> None:
-    shown: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    shown: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text("utf-8"))
     defaults = make_config({"metrics": ["bleu"]}, base=Path("/")).model_dump(mode="json")
     paths = {name: f"/{shown[name]}" for name in ("output_dir", "prompts_dir")}
     sections = {name: {**defaults[name], **value} for name, value in shown.items() if isinstance(value, dict)}
@@ -90,19 +90,19 @@ def test_the_project_s_configuration_shows_defaults() -> None:
 
 
 def test_the_page_of_all_keys_is_that_of_the_program() -> None:
-    page = configuration.PAGE.read_text(encoding="utf-8")
+    page = configuration.PAGE.read_text("utf-8")
     keys_there = set(configuration.page().splitlines()) <= set(page.splitlines())
     assert page == configuration.page() or (not WHOLE and keys_there), "run: python -m tools.docs.configuration"
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
 def test_links_lead_to_files_that_exist(path: Path) -> None:
-    targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text("utf-8"))
     gone = [target for target in targets if target and not (path.parent / target).exists()]
     assert [target for target in gone if Path(target).name not in DELETED] == []
 
 
 def test_make_test_docs_runs_every_file_with_tests_of_the_docs() -> None:
-    [line] = re.findall(r"-m pytest (.*) -m docs ", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    [line] = re.findall(r"-m pytest (.*) -m docs ", (ROOT / "Makefile").read_text("utf-8"))
     marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.docs\n" in path.read_text("utf-8")]
     assert [path for path in marked if not any(path.is_relative_to(ROOT / name) for name in line.split())] == []

@@ -8,6 +8,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 import pytest
+from aliases import Patch
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.config import JudgeConfig, make_config, with_engine
@@ -30,7 +31,7 @@ def parts_of(config: JudgeConfig) -> Any:
 
 
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def node(tmp_path: Path, monkeypatch: Patch) -> Iterator[Path]:
     """A folder for programs that is all of PATH, without a GPU's driver."""
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -49,7 +50,7 @@ def driver(node: Path, says: str, status: int = 0) -> None:
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(tmp_path: Path, monkeypatch: Patch) -> None:
     """A package of the name vllm can be found; it is not imported."""
     (tmp_path / "library/vllm").mkdir(parents=True)
     (tmp_path / "library/vllm/__init__.py").write_text("raise AssertionError\n")
@@ -70,7 +71,7 @@ def test_without_a_gpu_it_is_transformers(node: Path, installed: None, says: str
 
 @pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
 def test_gpus_that_this_process_may_not_use_do_not_count(
-    node: Path, installed: None, monkeypatch: pytest.MonkeyPatch, hidden: str
+    node: Path, installed: None, monkeypatch: Patch, hidden: str
 ) -> None:
     driver(node, GPU)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 
 from folders import WHOLE
+from imported import PACKAGE, imports_of
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-PACKAGE = ROOT / "rag_evaluator"
 OPEN = ("rag_evaluator.cli.main", "rag_evaluator.ragas")  # the program's entry; modules named as in ragas
 PROBABILITIES = "2,000 draws or samples, against what is worked out by hand or by scipy"
 BY_HAND = "tables by hand, of which a run shows a part"
@@ -66,15 +66,10 @@ def imports(file: Path) -> Iterator[tuple[str, str]]:
     """Module of ours and name of each import from another package."""
     parts = file.relative_to(ROOT).with_suffix("").parts
     own = interface_of(".".join(parts)) if parts[0] == PACKAGE.name else None
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or node.level):
-            if node.level and own is not None:
-                continue  # within its own folder, the one use of a dot
-            module = f"rag_evaluator.{node.module}" if node.level else node.module or ""
-            if (module.startswith("rag_evaluator.") and own is None) or interface_of(module) not in (None, own):
-                yield from ((module, alias.name) for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("rag_evaluator."))
+    for module, name in imports_of(file):
+        is_ours = module.startswith("rag_evaluator.") and (own is None or not name)
+        if is_ours or interface_of(module) not in (None, own):
+            yield module, name
 
 
 def is_inner(module: str, name: str) -> bool:
@@ -97,7 +92,7 @@ def test_packages_import_each_other_through_their_interfaces() -> None:
 def test_an_interface_names_what_another_package_uses_and_nothing_else() -> None:
     for file in PACKAGE.rglob("*/__init__.pyi"):
         package = ".".join(file.parent.relative_to(ROOT).parts)
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = ast.parse(file.read_text("utf-8"))
         offered = [alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names]
         used = {name for module, name in used_by_packages() if module == package}
         assert set(offered) == used or (not WHOLE and set(offered) > used), package

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from aliases import Capture
 
 from rag_evaluator import gate
 from rag_evaluator.cli.main import main
@@ -174,7 +175,7 @@ def judged(seed: int, count: int, third: bool = False) -> Rows:
 
 @pytest.mark.parametrize("count", [20, 40, 100])
 def test_an_equal_run_is_green_and_one_with_a_third_of_its_answers_made_worse_is_red(
-    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    count: int, tmp_path: Path, capsys: Capture
 ) -> None:
     base = judged(count, count)
     assert called(Case(WORSE, base, base), tmp_path) == PASSED
@@ -190,9 +191,7 @@ def test_of_two_equal_systems_at_most_6_percent_are_red() -> None:
     assert red <= 0.06 * len(pairs)
 
 
-def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(tmp_path: Path, capsys: Capture) -> None:
     junit = tmp_path / "gate.xml"
     assert called(Case([*MIN, "--junit", str(junit)], table([*good(20), *[0.0] * 4])), tmp_path) == FAILED
     printed = capsys.readouterr().out
@@ -202,7 +201,7 @@ def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
-def test_gates_pass_fail_or_are_refused(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gates_pass_fail_or_are_refused(case: Case, tmp_path: Path, capsys: Capture) -> None:
     code = called(case, tmp_path)
     printed = capsys.readouterr()
     assert (code, case.said in printed.out + printed.err) == (case.code, True), printed

@@ -15,7 +15,7 @@ WIDGETS = "IProgress not found"  # tqdm's advice to install ipywidgets
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    cells = json.loads(NOTEBOOK.read_bytes())["cells"]
     assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
     assert NOTEBOOK.stat().st_size < 20_000
 

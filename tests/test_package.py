@@ -97,7 +97,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True)
     [packages] = environment.glob("lib/python*/site-packages")
     ours = [path for path in sys.path if path.endswith("site-packages")]  # saves installing the dependencies once more
-    (packages / "dependencies.pth").write_text("\n".join(ours) + "\n", encoding="utf-8")
+    (packages / "dependencies.pth").write_text("\n".join(ours) + "\n", "utf-8")
     return Installed(wheel, environment, tmp_path_factory.mktemp("elsewhere"))
 
 
@@ -129,7 +129,7 @@ def test_packaged_files_are_those_of_the_repository(installed: Installed) -> Non
 def test_the_commands_of_the_page_on_installing_score_the_sample_in_another_folder(
     installed: Installed, tmp_path: Path
 ) -> None:
-    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/install.md").read_text("utf-8")
     [commands] = [block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "pip install" not in block]
     path = f"{installed.environment / 'bin'}:{os.environ['PATH']}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

@@ -68,7 +68,7 @@ for place, name in (("sort:Sorter", "sort"), ("references:Generator", "generate"
 
 def write_document(folders: list[Path], out: Path, comparison: Any = None) -> None:
     """In place of a report, which would take a second in each child."""
-    out.write_text("", encoding="utf-8")
+    out.write_text("", "utf-8")
 
 
 rag_evaluator.report.write_document = write_document  # type: ignore[assignment]

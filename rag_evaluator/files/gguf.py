@@ -20,6 +20,7 @@ FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # of number
 TEXT = 8
 LIST = 9
 LONGEST = 1 << 24  # bytes of a text; chat templates have some thousand
+SHORTEST = 8  # bytes of a text with its length
 MOST = 1 << 26  # bytes before the shapes end; those of large vocabularies have some millions
 DIMENSIONS = 4  # of a tensor at most
 PART = 1 << 20  # bytes that are read at a time
@@ -142,6 +143,8 @@ def _value(file: BinaryIO, kind: int) -> Any:
     kind = _number(file, "I")
     count = _number(file, "Q")
     if kind == TEXT:
+        if count * SHORTEST > MOST:
+            raise ValueError(f"a list of {count} texts")
         return [_text(file) for _ in range(count)]
     file.seek(count * struct.calcsize(f"<{FORMATS[kind]}"), 1)
     return None

@@ -12,13 +12,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from aliases import Json, Rows
 from pydantic import BaseModel
 from scipy import stats
 
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge, compare, gate
 from rag_evaluator.results import ScorePair, verdict_words
 
-Rows = list[dict[str, Any]]
 COUNT = 20
 CHANGED = 7
 
@@ -307,9 +307,7 @@ def test_a_score_beyond_its_range_by_rounding_is_cut_to_it() -> None:
         ({}, {"correct_context": ["It."]}, "20 of 20 questions have another reference or other expected contexts"),
     ],
 )
-def test_what_differs_beside_the_systems_is_named_first(
-    settings: dict[str, Any], changed: dict[str, Any], said: str
-) -> None:
+def test_what_differs_beside_the_systems_is_named_first(settings: Json, changed: Json, said: str) -> None:
     other = evaluated([{**row, **changed} for row in rows_of()], **settings)
     assert re.search(said, " ".join(compare(evaluated(rows_of()), other).caveats))
 
@@ -347,7 +345,7 @@ def unfinished(folders: tuple[Path, Path], folder: Path) -> Path:
 
 
 ONE = {"user_input": ["Q"], "faithfulness": [0.5]}
-BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+BAD: dict[str, tuple[Any, Json, str]] = {
     "an empty folder": (lambda folders, path: path, {}, "no scores here"),
     "an unfinished run": (unfinished, {}, "not finished: 20 of 20 chunks are missing. Start it again"),
     "a run that is not merged": (unwritten, {}, "result files have not been written. Write them: rag-evaluator merge"),

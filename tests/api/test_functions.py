@@ -5,7 +5,8 @@ from typing import Any
 
 import openpyxl
 import pytest
-from folders import error_of, run_command, write_config
+from aliases import Capture, Json, ModelFolder
+from folders import error_of, lines_of, run_command, write_config
 
 from rag_evaluator import (
     ConfigError,
@@ -26,9 +27,10 @@ from rag_evaluator.judge import EngineJudge, LazyJudge
 from rag_evaluator.prompts import ReferenceOutput
 from rag_evaluator.tasks import warned_once
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 ROOT = Path(__file__).parents[2]
 FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
-ModelFolder = Callable[..., Path]
 
 QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？"]
 CONTEXTS = [
@@ -39,13 +41,8 @@ ANSWERS = ["Nolu Brak was born in Tesk.", "利拉·沃斯克。"]
 REFERENCES = ["In Tesk.", "利拉·沃斯克建造了它。"]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    return json.loads(Path(path).read_bytes())
 
 
 def first_is_better(prompt: str, options: Sequence[str]) -> str:
@@ -198,7 +195,7 @@ def test_the_judge_is_asked_in_the_language_of_the_data(language: str) -> None:
     sort(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
     generate(QUESTIONS, CONTEXTS, judge=judge, language=language, config=settings)
     name = {"español": "spanish", "ja": "japanese"}.get(language, language)
-    packs = [json.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "prompts" / name).glob("*.json")]
+    packs = [json.loads(path.read_bytes()) for path in (ROOT / "prompts" / name).glob("*.json")]
     instructions = {pack["instruction"] for pack in packs}
     assert judge.prompts
     for prompt in judge.prompts:
@@ -318,7 +315,7 @@ def write_project(model: str | Path, rows: Sequence[Mapping[str, Any]]) -> str:
     return str(write_config(Path(), rows, f"metrics: [faithfulness]\n{judge}"))
 
 
-def rows_of(count: int, contexts: int) -> list[dict[str, Any]]:
+def rows_of(count: int, contexts: int) -> list[Json]:
     return [
         {
             "id": number,
@@ -330,9 +327,7 @@ def rows_of(count: int, contexts: int) -> list[dict[str, Any]]:
     ]
 
 
-def test_the_sort_command_writes_orders_summary_and_manifest(
-    model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sort_command_writes_orders_summary_and_manifest(model_folder: ModelFolder, capsys: Capture) -> None:
     config = write_project(model_folder("llama-bytelevel"), [*rows_of(2, 4), {"question": "None?", "contexts": []}])
     run_command("sort", config, "--set", "sort.fast=false", "--set", "sort.strategy=merge")
     rows = read("results/run/sorted_indices.json")
@@ -352,13 +347,13 @@ def test_the_sort_command_writes_orders_summary_and_manifest(
     assert "judge nDCG@10 by relevance" in shown
 
 
-def rows_written() -> list[dict[str, Any]]:
+def rows_written() -> list[Json]:
     """What `generate` has written."""
-    return [json.loads(line) for line in Path("results/run/dataset_with_reference.jsonl").read_text().splitlines()]
+    return lines_of(Path("results/run/dataset_with_reference.jsonl"))
 
 
 def test_the_generate_command_adds_references_and_keeps_those_there_are(
-    model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+    model_folder: ModelFolder, capsys: Capture
 ) -> None:
     rows = [*rows_of(2, 3), {**rows_of(1, 2)[0], "ground_truth": "In Tesk."}]
     config = write_project(model_folder("llama-bytelevel"), rows)
@@ -408,16 +403,14 @@ def test_the_lines_of_a_retrieval_log_may_have_grades() -> None:
         ({"contexts": ["a", "b"], "relevance": "high"}, "expected"),
     ],
 )
-def test_grades_that_do_not_belong_to_the_contexts_are_refused(
-    row: dict[str, Any], message: str | None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_grades_that_do_not_belong_to_the_contexts_are_refused(row: Json, message: str | None, capsys: Capture) -> None:
     code = main(["sort", write_project("demo", [{"question": "q", "relevance": [0, 1], **row}])])
     assert code == (0 if message is None else 2)
     assert message is None or f"rows.jsonl, line 1: column 'relevance': {message}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["sort", "generate"])
-def test_rows_without_contexts_at_all_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_without_contexts_at_all_are_refused(command: str, capsys: Capture) -> None:
     error = error_of(capsys, command, write_project("demo", [{"question": "Where?"}]))
     assert f"expected the column 'retrieved_contexts', which {command} needs" in error
 
@@ -438,7 +431,7 @@ def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> N
 
 def test_options_of_a_metric_that_is_not_scored_are_refused_and_its_definition_is_left_behind() -> None:
     custom = {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": ["no", "yes"]}}
-    config: dict[str, Any] = {"metrics": ["answer_rubric", "tone"], "custom_metrics": custom}
+    config: Json = {"metrics": ["answer_rubric", "tone"], "custom_metrics": custom}
     config["metric_options"] = {"RougeScore": {"mode": "recall"}}
     scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["rouge"], config=config)
     assert '"mode": "recall"' in scores.results.signatures["rouge"]

@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListLLM
 from langchain_core.output_parsers import StrOutputParser
@@ -30,7 +30,7 @@ SMALL = {"max_new_tokens": 96, "dtype": "float32"}
 
 
 @pytest.fixture
-def evaluator(model_folder: Callable[..., Path]) -> RAGEvaluator:
+def evaluator(model_folder: ModelFolder) -> RAGEvaluator:
     judge = {"model": str(model_folder("llama-bytelevel")), **SMALL}
     return RAGEvaluator({"metrics": ["faithfulness", "answer_relevancy"], "judge": judge})
 
@@ -77,7 +77,7 @@ def test_the_pipeline_of_the_judge_is_part_of_a_chain_between_judgements(evaluat
     assert Judge(pipeline, llm.config).generate(question, ContextRelevanceOutput) == before
 
 
-def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: Callable[..., Path]) -> None:
+def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: ModelFolder) -> None:
     pipeline = Judge.from_config(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL)).pipeline
     judge = ChatHuggingFace(llm=pipeline)
     evaluator: Any = RAGEvaluator({"metrics": ["context_relevance"], "judge": SMALL}, judge=judge)
@@ -125,7 +125,7 @@ def test_a_langchain_model_that_was_given_scores_metrics_of_ragas() -> None:
 
 def test_the_examples_of_the_docs_work() -> None:
     evaluator = RAGEvaluator({"metrics": ["faithfulness", "answer_relevancy"]})
-    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "python.md").read_text("utf-8")
     blocks = re.findall(
         r"```python\n(.*?)```", text.partition("## The models by themselves")[2].partition("\n## ")[0], flags=re.DOTALL
     )

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from aliases import Json
 from test_functions import first_is_better
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config import GenerateConfig, SortConfig
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]
 FIVE = [[f"context {number}" for number in range(5)]]
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def scripted() -> ScriptedJudge:
@@ -37,7 +35,7 @@ SECTION = {"strategy": "merge", "k": 2, "top": False, "fast": False, "both_order
 
 def as_file() -> str:
     text = f"metrics: [exact_match]\nsort: {SECTION}\n".replace("False", "false").replace("'", "")
-    Path("own.yaml").write_text(text, encoding="utf-8")
+    Path("own.yaml").write_text(text, "utf-8")
     return "own.yaml"
 
 
@@ -49,7 +47,7 @@ def test_sort_takes_its_section_of_the_configuration(config: Callable[[], Any]) 
     assert row["overlap"] == [2]  # of the last two: 0, 2 in the judge's order, 2, 3 in the retriever's
 
 
-ARGUMENTS: list[tuple[dict[str, Any], tuple[str, int]]] = [
+ARGUMENTS: list[tuple[Json, tuple[str, int]]] = [
     ({"k": 3}, ("merge", 3)),
     ({"k": 4, "strategy": "insertion"}, ("insertion", 4)),
     ({"k": None, "strategy": None}, ("merge", 2)),
@@ -57,12 +55,12 @@ ARGUMENTS: list[tuple[dict[str, Any], tuple[str, int]]] = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), ARGUMENTS)
-def test_an_argument_of_sort_wins_over_the_configuration(arguments: dict[str, Any], expected: tuple[str, int]) -> None:
+def test_an_argument_of_sort_wins_over_the_configuration(arguments: Json, expected: tuple[str, int]) -> None:
     row = sort(QUESTIONS, CONTEXTS, judge=scripted(), config={"sort": SECTION}, **arguments)[0]
     assert (row["strategy"], row["k"]) == expected
 
 
-GENERATE: list[tuple[dict[str, Any], dict[str, Any], int, bool]] = [  # section, arguments, groups, support asked
+GENERATE: list[tuple[Json, Json, int, bool]] = [  # section, arguments, groups, support asked
     ({}, {}, 1, True),
     ({"fast": False}, {}, 5, True),
     ({"group_size": 2}, {}, 3, True),
@@ -74,7 +72,7 @@ GENERATE: list[tuple[dict[str, Any], dict[str, Any], int, bool]] = [  # section,
 
 @pytest.mark.parametrize(("section", "arguments", "groups", "support"), GENERATE)
 def test_generate_takes_its_section_of_the_configuration(
-    section: dict[str, Any], arguments: dict[str, Any], groups: int, support: bool
+    section: Json, arguments: Json, groups: int, support: bool
 ) -> None:
     judge = scripted()
     generate(QUESTIONS[:1], FIVE, judge=judge, config={"generate": section}, **arguments)
@@ -92,7 +90,7 @@ def test_the_seed_of_the_configuration_shuffles_as_the_argument_does() -> None:
     assert shown(config={"generate": {"seed": 7}}) == shown(seed=7) != shown()
 
 
-METRICS: list[tuple[Any, dict[str, Any], list[str]]] = [
+METRICS: list[tuple[Any, Json, list[str]]] = [
     (lambda: {"metrics": ["exact_match", "context_precision"]}, {}, ["exact_match", "context_precision"]),
     (lambda: {"metrics": ["exact_match"]}, {"metrics": ["bleu"]}, ["bleu"]),
     (lambda: {"metrics": ["exact_match"]}, {"metrics": "bleu"}, ["bleu"]),
@@ -102,13 +100,13 @@ METRICS: list[tuple[Any, dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("config", "arguments", "expected"), METRICS)
 def test_metrics_of_the_configuration_count_where_no_argument_is_given(
-    config: Callable[[], Any], arguments: dict[str, Any], expected: list[str]
+    config: Callable[[], Any], arguments: Json, expected: list[str]
 ) -> None:
     scores = evaluate(QUESTIONS, CONTEXTS, ["a", "b"], ["a", "c"], judge=scripted(), config=config(), **arguments)
     assert list(scores) == expected
 
 
-WRONG: list[tuple[Any, dict[str, Any], list[str]]] = [
+WRONG: list[tuple[Any, Json, list[str]]] = [
     (sort, {"k": 0}, ["k is 0", "greater than or equal to 1"]),
     (sort, {"strategy": "merges"}, ["strategy is 'merges'", "'insertion' or 'merge'"]),
     (
@@ -123,9 +121,7 @@ WRONG: list[tuple[Any, dict[str, Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(("function", "arguments", "parts"), WRONG)
-def test_a_wrong_setting_is_named_where_it_was_given(
-    function: Any, arguments: dict[str, Any], parts: list[str]
-) -> None:
+def test_a_wrong_setting_is_named_where_it_was_given(function: Any, arguments: Json, parts: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         function(QUESTIONS, CONTEXTS, judge=scripted(), **arguments)
     assert all(part in str(caught.value) for part in parts), caught.value

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Rows
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
 from rag_evaluator.files import ACTIVITY, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
-
-Rows = list[dict[str, Any]]
 
 
 def slow(prompt: str, response_model: Any) -> Any:
@@ -27,7 +26,7 @@ def evaluator() -> RAGEvaluator:
 
 @pytest.mark.parametrize("progress", [automatic, silent])
 def test_a_script_gets_lines_on_standard_error(
-    progress: Any, rows: Rows, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    progress: Any, rows: Rows, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(showing, "Watch", lambda show, **_: Watch(show, first=0.005, apart=0.005))
     evaluator().evaluate(rows, progress)
@@ -46,7 +45,7 @@ def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None
 
     collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1, progress=silent)
     assert [(state.done, state.total, state.missing) for state in states] == [(0, 3, 0), (1, 3, 0), (2, 3, 1)]
-    assert json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[1])["error"]
+    assert json.loads((tmp_path / "rows.jsonl").read_text("utf-8").splitlines()[1])["error"]
 
 
 def test_counts_inside_of_counts_are_those_of_the_whole() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
@@ -55,7 +56,7 @@ def test_a_model_without_a_name_does_not_inherit_the_scores_of_another(
         assert [score.value for score in results.scores[metric]] == [pytest.approx(value)]
 
 
-def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key(tmp_path: Path) -> None:
+def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key() -> None:
     evaluator = RAGEvaluator(BOTH, judge=judge_of(1))
     lines = evaluator.signatures()
     assert "|judge:(unnamed)|" in lines["context_relevance"]
@@ -63,7 +64,7 @@ def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key(tmp_path:
     assert list(evaluator.stage(ROWS).plan.columns.values()) == [None, lines["exact_match"]]
 
 
-def test_a_pipeline_made_in_memory_has_no_name(model_folder: Callable[..., Path]) -> None:
+def test_a_pipeline_made_in_memory_has_no_name(model_folder: ModelFolder) -> None:
     folder = model_folder("llama-bytelevel")
     loaded = AutoModelForCausalLM.from_pretrained(folder)
     model = type(loaded)(loaded.config)
@@ -72,7 +73,7 @@ def test_a_pipeline_made_in_memory_has_no_name(model_folder: Callable[..., Path]
     assert LazyJudge(made, JudgeConfig()).identity is None
 
 
-def test_a_pipeline_with_an_adapter_does_not_pass_for_its_base_model(model_folder: Callable[..., Path]) -> None:
+def test_a_pipeline_with_an_adapter_does_not_pass_for_its_base_model(model_folder: ModelFolder) -> None:
     folder = model_folder("llama-bytelevel")
     made = pipeline("text-generation", model=str(folder))
     assert LazyJudge(made, JudgeConfig()).identity is not None

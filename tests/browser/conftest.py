@@ -14,6 +14,7 @@ import pytest
 from complaints import Complaints
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from served import HOST, Server
+from table import Table
 
 HERE = Path(__file__).parent
 WIDE = {"width": 1360, "height": 900}
@@ -165,3 +166,18 @@ def to_review(runs: made_runs.Runs, tmp_path_factory: pytest.TempPathFactory) ->
     results = tmp_path_factory.mktemp("reviewed") / "results"
     numbers = count()
     return lambda name: Path(shutil.copytree(runs(name), results / f"{name}-{next(numbers)}"))
+
+
+@pytest.fixture
+def table(offline_page: Page, reports: Callable[..., Path]) -> Table:
+    """The report of 12 rows, opened from disk, with the network off."""
+    offline_page.goto(reports("plain").as_uri())
+    made = Table(offline_page)
+    made.shows(range(12))
+    return made
+
+
+@pytest.fixture
+def server(run: Path, serve: Serve) -> Server:
+    """The app with the pages of a review, over the folder of a test's `run`."""
+    return serve(run.parent, "--review", "--as", "ana")

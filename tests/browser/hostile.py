@@ -39,7 +39,7 @@ def with_surrogates(folder: Path) -> Path:
         if path.suffix in (".json", ".jsonl"):
             path.write_bytes(path.read_bytes().replace(SURROGATE_MARK.encode(), SURROGATE.encode()))
             _check(path)
-    manifest.write_text(manifest.read_text(encoding="utf-8").replace(before, file_digest(scores)), encoding="utf-8")
+    manifest.write_text(manifest.read_text("utf-8").replace(before, file_digest(scores)), "utf-8")
     return folder
 
 

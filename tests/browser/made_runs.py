@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from folders import lines_of
 from hostile import HOSTILE, SURROGATE_MARK, with_surrogates
 from known_verifier import KnownVerifier
 from pydantic import BaseModel
@@ -83,7 +84,7 @@ def confident(score: Score) -> Score:
 
 
 def sample_rows() -> list[Row]:
-    return [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    return lines_of(SAMPLE)
 
 
 def plain(folder: Path) -> Path:

@@ -43,7 +43,7 @@ class Server:
         until = time.monotonic() + seconds
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > until:
-                pytest.fail(f"the app did not start:\n{self.log.read_text(encoding='utf-8')}")
+                pytest.fail(f"the app did not start:\n{self.log.read_text('utf-8')}")
             time.sleep(0.02)
 
     @property

@@ -1,11 +1,11 @@
 """The table of rows as a test uses it: the one place that knows its elements."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import lines_of
 from playwright.sync_api import Locator, Page, TimeoutError
 
 from rag_evaluator.report import worst_places
@@ -79,7 +79,7 @@ def values(run: Path, metric: str) -> list[float | None]:
 
 
 def rows_of(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "scores.jsonl").read_bytes().splitlines()]
+    return lines_of(run / "scores.jsonl")
 
 
 def by_value(run: Path, metric: str, descending: bool = False) -> list[int]:

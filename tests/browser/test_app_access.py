@@ -68,7 +68,7 @@ def test_a_page_of_another_origin_reads_and_writes_nothing(
     (folder / "page.html").write_text(
         f"<!doctype html><title>evil</title><iframe src='{server.origin}/'></iframe><img src='{server.origin}/'>"
         f"<form method=post action='{server.origin}/api/reviews/plain'><button>go</button></form>",
-        encoding="utf-8",
+        "utf-8",
     )
     statuses: dict[str, int] = {}
     foreign = inside.context.new_page()  # the same browser, in which the app is open

@@ -23,7 +23,7 @@ STRICT = "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none
     ],
 )
 def test_what_a_page_must_not_do_is_noted(chromium: Browser, tmp_path: Path, body: str, kind: str | None) -> None:
-    (tmp_path / "page.html").write_text(f"<!doctype html><title>page</title>{body}", encoding="utf-8")
+    (tmp_path / "page.html").write_text(f"<!doctype html><title>page</title>{body}", "utf-8")
     complaints = Complaints()
     context = chromium.new_context(offline=True)
     complaints.watch(context)

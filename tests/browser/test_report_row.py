@@ -10,14 +10,6 @@ from table import Table
 Reports = Callable[..., Path]
 
 
-@pytest.fixture
-def table(offline_page: Page, reports: Reports) -> Table:
-    offline_page.goto(reports("plain").as_uri())
-    made = Table(offline_page)
-    made.shows(range(12))
-    return made
-
-
 def test_a_click_opens_a_row_and_its_address_opens_it_again(table: Table) -> None:
     table.click(7)
     table.opens(7)

@@ -23,15 +23,6 @@ TOTALS = """async (queries) => {
 }"""
 
 
-@pytest.fixture
-def table(offline_page: Page, reports: Reports) -> Table:
-    """The report of 12 rows, opened from disk, with the network off."""
-    offline_page.goto(reports("plain").as_uri())
-    made = Table(offline_page)
-    made.shows(range(12))
-    return made
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(table: Table, runs: Runs, metric: str) -> None:
     table.sort(metric)

@@ -21,11 +21,6 @@ def run(to_review: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture
-def server(run: Path, serve: Serve) -> Server:
-    return serve(run.parent, "--review", "--as", "ana")
-
-
-@pytest.fixture
 def desk(new_context: NewContext, server: Server, run: Path) -> Desk:
     return Desk(new_context().new_page(), server, run.name)
 

@@ -38,11 +38,6 @@ def run(to_review: Callable[[str], Path]) -> Path:
     return folder
 
 
-@pytest.fixture
-def server(run: Path, serve: Serve) -> Server:
-    return serve(run.parent, "--review", "--as", "ana")
-
-
 def headers_of(server: Server, changes: Mapping[str, str | None]) -> dict[str, str]:
     """Those of a page of the app, changed; None takes one away."""
     own = {"Origin": server.origin, "Content-Type": "application/json", **server.entered(), **changes}
@@ -99,7 +94,7 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
 ) -> None:
     complaints.expected += ["CORS policy", "Failed to load resource", "ERR_FAILED", "ERR_BLOCKED"]
     origin, folder = elsewhere
-    (folder / "page.html").write_text("<!doctype html><title>evil</title><body>", encoding="utf-8")
+    (folder / "page.html").write_text("<!doctype html><title>evil</title><body>", "utf-8")
     desk = Desk(page, server, run.name)
     before = contents_of(run.rglob("*"))
     foreign = page.context.new_page()  # the same browser, in which the app is open

@@ -7,6 +7,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from aliases import Capture
 from test_report_answer import SCREEN, opened
 
 from rag_evaluator.cli.main import main
@@ -30,7 +31,7 @@ def workbook(path: Path, wrong: int) -> None:
     book.save(path)
 
 
-def page_of(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def page_of(folder: Path, capsys: Capture) -> Path:
     """The page that `init` and the commands which it prints lead to."""
     workbook(folder / "A.xlsx", 2)
     workbook(folder / "B.xlsx", 8)
@@ -48,7 +49,7 @@ def test_sentence_decision_picture_and_two_changed_rows_come_first(
     tmp_path: Path,
     medium: Any,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = opened(new_context, page_of(tmp_path, capsys), viewport=SCREEN)

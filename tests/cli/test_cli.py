@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import run_command
+from aliases import Capture, Json, ModelFolder, Patch, Rows
+from folders import lines_of, results_of, run_command, write_lines
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli.main import main
@@ -38,9 +39,6 @@ FILES = {
 }
 METRICS = ["answer_relevancy", "context_relevance", "semantic_similarity", "bleu_score"]
 SAME = {"scores.jsonl", "details.jsonl", "scores.csv", "summary.json"}  # whatever the time and the place of the run
-Rows = list[dict[str, Any]]
-Capture = pytest.CaptureFixture[str]
-ModelFolder = Callable[..., Path]
 ROWS: Rows = [
     {
         "user_input": "Where was Nolu Brak born?",
@@ -73,53 +71,45 @@ SCORED = 4 + 3 + 3 + 3  # the last row has no reference, and its context does no
 def write_project(folder: Path, model: Path, rows: Rows, metrics: list[str] = METRICS) -> Path:
     """A config.yaml with its dataset; returns the path of the configuration."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(folder / "rows.jsonl", rows)
     text = (
         f"dataset: rows.jsonl\nmetrics: [{', '.join(metrics)}]\njudge:\n  model: {model}\n  max_new_tokens: 64\n"
         "embeddings:\n  model: demo\n"
     )
-    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    (folder / "config.yaml").write_text(text, "utf-8")
     return folder / "config.yaml"
-
-
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
 
 
 def assert_same_results(folder: Path, finished: Path) -> None:
     assert [name for name in SAME if (folder / name).read_bytes() != (finished / name).read_bytes()] == []
 
 
-def summary_of(folder: Path) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+def summary_of(folder: Path) -> Json:
+    summary: Json = json.loads((folder / "summary.json").read_bytes())
     return summary
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def journal_of(config: Path) -> Path:
     return results_of(config) / "journal"
 
 
-def published(config: Path) -> list[dict[str, Any]]:
+def published(config: Path) -> Rows:
     """The scores of all finished chunks."""
     paths = sorted(journal_of(config).glob("g*/parts/*"))
     return [line for path in paths for line in lines_of(path) if "value" in line]
 
 
-def journalled(config: Path) -> list[dict[str, Any]]:
+def journalled(config: Path) -> Rows:
     """The scores of unfinished chunks."""
     return [line for path in sorted(journal_of(config).glob("g*/scores/*")) for line in lines_of(path)]
 
 
-def unchecked(path: Path) -> list[dict[str, Any]]:
+def unchecked(path: Path) -> Rows:
     """The lines of a journal's file without their checksums."""
     return [{key: value for key, value in line.items() if key != "sha256"} for line in lines_of(path)]
 
 
-def unpublish(config: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> None:
+def unpublish(config: Path, change: Callable[[Json], Json] = dict) -> None:
     """Make finished chunks unfinished ones, as if their worker had been killed before publishing them."""
     for path in journal_of(config).glob("g*/parts/*"):
         lines = [checked_line(change(line)) for line in unchecked(path) if line.get("value") is not None]
@@ -159,7 +149,7 @@ def continued(config: Path, finished: Path) -> Path:
 
 
 @pytest.fixture
-def no_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_model_loads(monkeypatch: Patch) -> None:
     def refuse(*_: Any) -> None:
         pytest.fail("a model is being loaded")
 
@@ -198,7 +188,7 @@ def test_a_run_shows_how_its_numbers_were_made(finished: Path) -> None:
     ratings = [judgement["response"]["rating"] for judgement in first["context_relevance"]["judgements"]]
     assert first["context_relevance"]["value"] == sum(ratings) / len(ratings) / 2  # ratings are 0, 1 or 2
     assert first["context_relevance"]["contexts"] == [0, 1]
-    manifest = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
+    manifest = json.loads((finished / "manifest.json").read_bytes())
     assert manifest["rows"] == 4
     assert manifest["signatures"] == {name: first[name]["signature"] for name in METRICS}
     assert manifest["config"]["judge"]["max_new_tokens"] == 64
@@ -221,7 +211,7 @@ def test_the_table_shows_mean_coverage_and_reasons_and_where_the_files_are(run: 
 
 
 def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: Capture) -> None:
-    (config.parent / "rows.jsonl").write_text(json.dumps(ROWS[3]), encoding="utf-8")
+    (config.parent / "rows.jsonl").write_text(json.dumps(ROWS[3]), "utf-8")
     assert main([str(config), "--set", "metrics=[context_relevance]"]) == 1
     assert re.search(r"context_relevance +│ +no score │ +0/1", capsys.readouterr().out)
     assert {path.name for path in results_of(config).iterdir()} == FILES
@@ -263,7 +253,7 @@ def test_a_damaged_model_is_reported_without_a_traceback(
 @pytest.mark.usefixtures("no_model_loads")
 def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: Capture) -> None:
     journal_of(config).mkdir(parents=True)
-    (journal_of(config) / "manifest.json").write_text("", encoding="utf-8")
+    (journal_of(config) / "manifest.json").write_text("", "utf-8")
     for override in ("judge.model=./none", "dataset=none.jsonl", "language=xx"):
         error_of(capsys, str(config), "--fresh", "--set", override)
     assert (journal_of(config) / "manifest.json").exists()
@@ -308,7 +298,7 @@ def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
     number: int,
     config: Path,
     finished: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     capsys: Capture,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -389,7 +379,7 @@ def test_what_the_row_itself_makes_impossible_is_not_tried_again(tmp_path: Path)
     assert {path: path.stat().st_ino for path in parts.iterdir()} == before
 
 
-def scored_again(config: Path, monkeypatch: pytest.MonkeyPatch, *overrides: str) -> list[dict[str, Any]]:
+def scored_again(config: Path, monkeypatch: Patch, *overrides: str) -> Rows:
     """The lines that a run with other settings scores although the folder holds an earlier run."""
     append = Appender.append
     again = []
@@ -429,10 +419,10 @@ def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
     override: str,
     changed: set[str],
     what: str,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     capsys: Capture,
 ) -> None:
-    (continued.parent / "chat.jinja").write_text("{{ messages[0].content }}\nAnswer:", encoding="utf-8")
+    (continued.parent / "chat.jinja").write_text("{{ messages[0].content }}\nAnswer:", "utf-8")
     if changed:
         told = error_of(capsys, str(continued), "--set", override)
         assert "holds scores of another run. Changed: " in told
@@ -441,7 +431,7 @@ def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
 
 
 def test_other_metrics_are_named_and_only_new_ones_are_scored(
-    continued: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    continued: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     override = "metrics=[rouge, context_relevance]"
     told = error_of(capsys, str(continued), "--set", override)
@@ -451,7 +441,7 @@ def test_other_metrics_are_named_and_only_new_ones_are_scored(
 
 
 def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
-    continued: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    continued: Path, model_folder: ModelFolder, monkeypatch: Patch, capsys: Capture
 ) -> None:
     override = f"judge.model={model_folder('llama-bytelevel', seed=1)}"
     assert re.search(
@@ -463,10 +453,10 @@ def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
 
 
 def test_a_changed_row_is_scored_again_and_the_others_are_not(
-    continued: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    continued: Path, rows: Rows, monkeypatch: Patch, capsys: Capture
 ) -> None:
     changed = [rows[0], {**rows[1], "response": "Lira Vosk."}, {**rows[2], "note": "of no metric's concern"}]
-    (continued.parent / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
+    write_lines(continued.parent / "rows.jsonl", changed)
     assert "Changed: the rows (4 before, 3 now)" in error_of(capsys, str(continued))
     again = scored_again(continued, monkeypatch)
     concerned = [name for name in METRICS if "response" in ALL_METRICS[name].columns]
@@ -487,7 +477,7 @@ def may_unshare() -> bool:
 
 @pytest.mark.skipif(not may_unshare(), reason="needs the right to make a namespace without network")
 def test_the_main_job_runs_with_the_network_taken_away_quietly_and_with_the_same_result(
-    finished: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Path, config: Path, monkeypatch: Patch
 ) -> None:
     for name in ("RAGAS_DO_NOT_TRACK", "HF_HUB_OFFLINE", "TRANSFORMERS_VERBOSITY"):  # the package sets them itself
         monkeypatch.delenv(name, raising=False)

@@ -74,7 +74,7 @@ EXAMPLES = {"EXAMPLES", "VIEW_EXAMPLES", "REVIEW_EXAMPLES"}
 
 def texts_of(path: Path) -> list[str]:
     """The strings of a module that may be printed: no docstrings, and no examples, which the help rewrites."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text("utf-8"))
     skipped: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -99,7 +99,7 @@ READ_ELSEWHERE = {  # in files that are passed on
 
 
 def test_no_message_spells_a_command_by_hand() -> None:
-    pages = {path: [path.read_text(encoding="utf-8")] for path in PACKAGE.rglob("templates/*.html")}
+    pages = {path: [path.read_text("utf-8")] for path in PACKAGE.rglob("templates/*.html")}
     modules = {path: texts_of(path) for path in PACKAGE.rglob("*.py")}
     texts = {path.relative_to(PACKAGE).as_posix(): own for path, own in (modules | pages).items()}
     kept = {path: own for path, own in texts.items() if path not in READ_ELSEWHERE}

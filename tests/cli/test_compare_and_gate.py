@@ -7,6 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from aliases import Capture
+from folders import write_lines
 from report.made_files import made_run
 
 from rag_evaluator import RAGEvaluator
@@ -14,7 +16,6 @@ from rag_evaluator.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 ROWS = 40
-Capture = pytest.CaptureFixture[str]
 TWO_ROWS = [{"id": place, "user_input": "What?", "response": "It.", "reference": "It."} for place in range(2)]
 
 
@@ -96,7 +97,7 @@ def test_rows_that_changed_are_printed_without_control_characters(tmp_path: Path
 
 
 @pytest.mark.charts
-def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture) -> None:
+def test_a_page_names_no_folder_of_this_machine(tmp_path: Path) -> None:
     """Though the runs are given by absolute paths, and sentences say what makes their scores differ."""
     for name, limit, more in (("a", None, {}), ("b", 1, {"user_input": "Else?", "response": "No."})):
         config = {"metrics": ["exact_match"], "name": name, "limit": limit}
@@ -105,14 +106,14 @@ def test_a_page_names_no_folder_of_this_machine(tmp_path: Path, capsys: Capture)
     page = tmp_path / "page.html"
     assert main(["report", str(tmp_path / "a"), str(partial), "--out", str(page)]) == 0
     assert main(["report", str(partial)]) == 0
-    compared, alone = (path.read_text(encoding="utf-8") for path in (page, partial / "report.html"))
+    compared, alone = (path.read_text("utf-8") for path in (page, partial / "report.html"))
     assert '<li dir="auto">b is partial: 1 of 2 rows' in compared
     assert "have other questions in b" in compared
     assert "Nobody has checked" in alone
     assert str(tmp_path) not in compared + alone
 
 
-def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path) -> None:
     assert run(folder, "compare", "a", "b", "--group-by", "topic", "--csv", str(tmp_path / "out.csv")) == 0
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -158,7 +159,7 @@ def test_gate_exits_with_one_and_begins_with_what_failed(
         assert line.startswith(expected)
 
 
-def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path) -> None:
     rules = ["--min", "exact_match=0.97", "--min", "chrf=0.5", "--junit", str(tmp_path / "gate" / "junit.xml")]
     assert run(folder, "gate", "b", *rules) == 1
     root = ElementTree.parse(tmp_path / "gate" / "junit.xml").getroot()  # our own file
@@ -195,7 +196,7 @@ def test_a_fall_that_correction_leaves_open_is_a_state_of_its_own_in_json_and_ju
 def test_against_says_what_compare_says_with_its_caveats(tmp_path: Path, capsys: Capture) -> None:
     for name, reference in (("a", "yes"), ("b", "no")):
         rows = [{"user_input": f"Q{row}", "response": "yes", "reference": reference} for row in range(30)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        write_lines(tmp_path / f"{name}.jsonl", rows)
         config = f"name: {name}\ndataset: {name}.jsonl\nmetrics: [exact_match]\n"
         (tmp_path / f"{name}.yaml").write_text(config, "utf-8")
     folders = [str(tmp_path / "results" / name) for name in "ab"]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from folders import is_there
+from aliases import Capture, Patch
+from folders import is_there, write_lines
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli import print_table
@@ -32,7 +33,6 @@ metrics: [exact_match]
 name: base
 require: [exact_match >= 0.99]
 """
-Capture = pytest.CaptureFixture[str]
 FEW = {"of": 24, "limit": 4}
 FIRST = "conclusion.sentences"
 CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit code, path in the document -> value
@@ -101,8 +101,8 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a configuration and two finished runs with equal answers."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    write_lines(folder / "rows.jsonl", ROWS)
+    (folder / "config.yaml").write_text(CONFIG, "utf-8")
     RAGEvaluator(folder / "config.yaml").evaluate(folder=folder / "results" / "base")
     for other in ("other", "reviewed"):
         shutil.copytree(folder / "results" / "base", folder / "results" / other)
@@ -133,7 +133,7 @@ def no_number(text: str) -> NoReturn:
 
 @pytest.mark.parametrize("case", [case for case, (words, *_) in CASES.items() if is_there([*words.split()])])
 def test_one_json_document_and_nothing_else_is_printed(
-    case: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    case: str, project: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     words, code, expected = CASES[case]
     monkeypatch.chdir(project)
@@ -161,7 +161,7 @@ TABLES = ["config.yaml", "status results/base", "compare results/base results/ot
     [*((words, None) for words in TABLES), ("status results/base", "72")],
 )
 def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
-    words: str, columns: str | None, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    words: str, columns: str | None, project: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(project)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -176,9 +176,7 @@ def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
     assert max(map(len, table)) <= int(columns or 160)
 
 
-def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     headings = ["scores done", "judge calls", "prompt tokens", "generated tokens", "rows for ±0.05"]
     columns = [("metric", "left"), *((heading, "right") for heading in headings)]

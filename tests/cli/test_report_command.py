@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from aliases import Capture
 from folders import error_of
 
 from rag_evaluator import RAGEvaluator, write_report
@@ -17,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, rows in (("a", ROWS), ("b", ROWS[::-1]), ("other", [{**ROWS[0], "user_input": "else"}])):
         settings = {"metrics": ["exact_match"], "name": name, "report": False}
         RAGEvaluator(settings).evaluate(rows, folder=tmp_path / name)
-    (tmp_path / "scores.csv").write_text("a\n1\n", encoding="utf-8")
+    (tmp_path / "scores.csv").write_text("a\n1\n", "utf-8")
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -32,12 +33,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["b", "a", "--on", "question", "--out", "x.html"], "x.html"),
     ],
 )
-def test_the_report_goes_where_it_belongs(
-    folder: Path, arguments: list[str], path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_goes_where_it_belongs(folder: Path, arguments: list[str], path: str, capsys: Capture) -> None:
     assert main(["report", *arguments]) == 0
     assert f"written: {path} (" in capsys.readouterr().out
-    assert "<!doctype html>" in (folder / path).read_text(encoding="utf-8")
+    assert "<!doctype html>" in (folder / path).read_text("utf-8")
     assert write_report(*arguments[:1], out="again.html") == Path("again.html")
 
 
@@ -53,13 +52,13 @@ def test_the_report_goes_where_it_belongs(
     ],
 )
 def test_what_cannot_be_reported_is_refused_and_nothing_is_written(
-    folder: Path, arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, arguments: list[str], expected: str, capsys: Capture
 ) -> None:
     assert expected in error_of(capsys, "report", *arguments)
     assert list(folder.rglob("*.html")) == []
 
 
-def test_a_run_that_is_not_finished_has_no_report_yet(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_not_finished_has_no_report_yet(folder: Path, capsys: Capture) -> None:
     [note] = (folder / "a").glob("journal/g*/merged.json")
     note.unlink()
     assert "a: this run is not finished: its result files have not been written." in error_of(capsys, "report", "a")

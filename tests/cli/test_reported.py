@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from folders import contents_of, output_of, run_command
+from aliases import Capture, Json, Patch
+from folders import contents_of, output_of, run_command, write_lines
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -16,7 +17,6 @@ from rag_evaluator.models import Models
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
-Capture = pytest.CaptureFixture[str]
 REWRITTEN = {"summary.json", "scores.xlsx", "manifest.json"}
 TWELVE = [
     {
@@ -34,8 +34,8 @@ TWELVE = [
 
 def write(folder: Path, lines: str, head: str = HEAD) -> str:
     """The path of a configuration with its dataset."""
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in TWELVE), encoding="utf-8")
-    (folder / "config.yaml").write_text(head + lines, encoding="utf-8")
+    write_lines(folder / "rows.jsonl", TWELVE)
+    (folder / "config.yaml").write_text(head + lines, "utf-8")
     return str(folder / "config.yaml")
 
 
@@ -68,7 +68,7 @@ WRONG = [
 ]
 
 
-def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> str:
+def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: Patch) -> str:
     """What is said of a wrong configuration before a model is loaded."""
     monkeypatch.delattr(Models, "scorer")
     assert main(arguments) == 2
@@ -80,7 +80,7 @@ def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(("lines", "told"), WRONG, ids=[lines for lines, _ in WRONG])
 def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
-    lines: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    lines: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     said = refusal([write(tmp_path, lines)], capsys, monkeypatch)
     assert said.startswith("error: config.yaml, line ")
@@ -95,7 +95,7 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     ],
 )
 def test_a_wrong_value_on_the_command_line_names_its_option(
-    override: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    override: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     assert f"error: {told}" in refusal([write(tmp_path, ""), "--set", override], capsys, monkeypatch)
 
@@ -119,7 +119,7 @@ def test_an_odd_value_that_makes_sense_is_understood(lines: str, tmp_path: Path)
     run_command(write(tmp_path, lines, STRINGS))
 
 
-OTHERS: list[dict[str, Any]] = [
+OTHERS: list[Json] = [
     {"group_by": ["topic"]},
     {"cluster": "topic"},
     {"thresholds": {"ContextRelevance": 0.5}},
@@ -145,7 +145,7 @@ def rating(prompt: str, _: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("keys", OTHERS, ids=str)
-def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, Any], tmp_path: Path) -> None:
+def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: Json, tmp_path: Path) -> None:
     write(tmp_path, "")
     judge = ScriptedJudge(rating, model_id="script")
     results = tmp_path / "results"
@@ -166,7 +166,7 @@ def test_a_finished_run_is_reported_anew_and_nothing_is_judged(keys: dict[str, A
 
 
 @pytest.mark.parametrize("keys", OTHERS, ids=str)
-def test_a_merge_keeps_what_was_reported_last(keys: dict[str, Any], tmp_path: Path) -> None:
+def test_a_merge_keeps_what_was_reported_last(keys: Json, tmp_path: Path) -> None:
     keys = json.loads(json.dumps(keys).replace("ContextRelevance", "exact_match").replace("context_relevance", "bleu"))
     head = {"dataset": "rows.jsonl", "metrics": ["exact_match", "bleu"], "name": "run"}
     run_command(write(tmp_path, yaml.safe_dump({"group_by": "some", "ci_level": 0.8}), yaml.safe_dump(head)))
@@ -177,7 +177,7 @@ def test_a_merge_keeps_what_was_reported_last(keys: dict[str, Any], tmp_path: Pa
     assert contents_of(results.iterdir()) == wanted
 
 
-def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, monkeypatch: Patch) -> None:
     scored = evaluation.Evaluation.write
 
     def broken(*_: Any) -> None:
@@ -195,7 +195,7 @@ def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, m
     assert list(summary["groups"]) == ["some"]
 
 
-DAMAGES: list[dict[str, Any]] = [
+DAMAGES: list[Json] = [
     {"config": None},
     {"config": {"ci_level": "high", "group_by": 5}},
     {"config": {"require": ["exact_match"]}},
@@ -204,14 +204,14 @@ DAMAGES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
-def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, Any], tmp_path: Path) -> None:
+def test_a_manifest_that_somebody_has_edited_is_written_again(damage: Json, tmp_path: Path) -> None:
     path = write(tmp_path, "group_by: topic\n", STRINGS)
     results = tmp_path / "results" / "run"
     run_command(path)
     whole = (results / "manifest.json").read_bytes()
 
     def edit() -> None:
-        (results / "manifest.json").write_text(json.dumps({**json.loads(whole), **damage}), encoding="utf-8")
+        (results / "manifest.json").write_text(json.dumps({**json.loads(whole), **damage}), "utf-8")
 
     edit()
     run_command("merge", results)

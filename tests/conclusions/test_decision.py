@@ -118,7 +118,9 @@ def faithful(folder: Path, good: Callable[[int], bool], rows: int = 60, failing:
         for row in range(rows)
     ]
     judge = {"model_id": "judge", **judge}
-    RAGEvaluator({"metrics": ["faithfulness"]}, ScriptedJudge(answer, **judge)).evaluate(table, folder=folder)
+    RAGEvaluator({"metrics": ["faithfulness"], "report": False}, ScriptedJudge(answer, **judge)).evaluate(
+        table, folder=folder
+    )
     return folder
 
 

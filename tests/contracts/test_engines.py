@@ -5,13 +5,14 @@ An engine that takes more than `judge.model` has a place in `MAKERS`.
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder, Patch
 from pydantic import BaseModel
 from transformers import AutoTokenizer
 
@@ -31,20 +32,20 @@ class Verdict(BaseModel):
 
 
 @contextmanager
-def asked_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+def asked_server(folder: Path, place: Path, patch: Patch) -> Iterator[Mapping[str, Any]]:
     count = AutoTokenizer.from_pretrained(folder)
     with chats.serve(count=lambda text: len(count(text, add_special_tokens=False)["input_ids"])) as fake:
         yield {"url": fake.url}
 
 
 @contextmanager
-def on_the_cpu(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+def on_the_cpu(folder: Path, place: Path, patch: Patch) -> Iterator[Mapping[str, Any]]:
     patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
     yield {"dtype": "float32", "vllm": {"args": ["--enforce-eager"]}}
 
 
 @contextmanager
-def model_alone(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+def model_alone(folder: Path, place: Path, patch: Patch) -> Iterator[Mapping[str, Any]]:
     yield {"dtype": "float32"}
 
 
@@ -62,9 +63,9 @@ PARAMS = [
 @pytest.fixture(params=PARAMS)
 def config(
     request: pytest.FixtureRequest,
-    model_folder: Callable[..., Path],
+    model_folder: ModelFolder,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> Iterator[JudgeConfig]:
     """The configuration of a judge that the engine can load."""
     folder = model_folder("llama-bytelevel")

@@ -3,14 +3,13 @@
 A new task has a row in `ROWS_OF_TASKS`: the command that runs it in the project of these tests.
 """
 
-import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import run_command
+from aliases import ModelFolder, Patch
+from folders import run_command, write_lines
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import Journal, journals_in
@@ -46,17 +45,17 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory, model_folder: Callable[..., Path]) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory, model_folder: ModelFolder) -> Path:
     """A folder in which every task was run once."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    write_lines(folder / "rows.jsonl", ROWS)
     text = CONFIG.format(model=model_folder("llama-bytelevel"))
     if "testset" in COMMANDS:
         from tests.features.testset.testset_world import write_documents
 
         write_documents(folder / "documents", "english")
         text += OF_TESTSET
-    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    (folder / "config.yaml").write_text(text, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("rag_evaluator.report.document.figures_html", lambda run: "")  # as in the tests
@@ -67,7 +66,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, model_folder: Callable[...
 
 
 @pytest.fixture(params=all_tasks())
-def journal(request: pytest.FixtureRequest, project: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+def journal(request: pytest.FixtureRequest, project: Path, monkeypatch: Patch) -> Journal:
     """The journal of a task."""
     monkeypatch.chdir(project)
     [journal] = [one for one in journals_in(project / COMMANDS[request.param][1]) if one.plan.task == request.param]
@@ -112,7 +111,7 @@ def test_kept_values_are_those_that_their_columns_can_have_and_others_are_refuse
     assert checked > 0
 
 
-def test_merge_writes_the_same_bytes_again_without_a_model(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_writes_the_same_bytes_again_without_a_model(journal: Journal, monkeypatch: Patch) -> None:
     stage = stage_of(journal)
     before = files_of(stage, journal.results)
     assert before
@@ -124,7 +123,7 @@ def test_merge_writes_the_same_bytes_again_without_a_model(journal: Journal, mon
 
 
 def test_a_finished_task_is_complete_and_makes_nothing_again(
-    journal: Journal, project: Path, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, project: Path, monkeypatch: Patch
 ) -> None:
     parts = {path: path.stat().st_mtime_ns for path in journal.folder.rglob("parts/*")}
     assert len(parts) == journal.plan.chunks > 1

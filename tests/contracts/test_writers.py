@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_written_leaves_all_files_as_they_were(
 
 @each_file
 def test_a_file_of_somebody_else_is_not_replaced(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text("mine", encoding="utf-8")
+    (tmp_path / name).write_text("mine", "utf-8")
     with pytest.raises(ResultsError, match=name):
         results_of(TEXTS).write(tmp_path)
     assert contents(tmp_path) == {name: b"mine"}

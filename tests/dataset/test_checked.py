@@ -1,9 +1,9 @@
 """One step checks the rows of every start."""
 
-import json
 from pathlib import Path
 
 import pytest
+from folders import write_lines
 
 from rag_evaluator import ConfigError, DatasetError
 from rag_evaluator.config import make_config
@@ -16,7 +16,7 @@ NEEDS = {"task": TaskColumns(["user_input"])}
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    write_lines(path, ROWS)
     return path
 
 

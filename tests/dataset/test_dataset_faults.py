@@ -13,6 +13,7 @@ import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
+from aliases import Capture
 from folders import error_of
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -491,7 +492,7 @@ def write_arrow(path: Path, cells: Sequence[Sequence[str]]) -> Path:
 
 
 def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     rows = write_jsonl(tmp_path / "rows.jsonl", [{"question": "q", "contexts": ["c"], "reference": ["a", "b"]}])
     config = write_text(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")

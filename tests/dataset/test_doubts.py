@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Rows
+from folders import write_lines
 
 from rag_evaluator import RAGEvaluator, check
 from rag_evaluator.dataset import doubts_of, open_dataset
 
-Rows = list[dict[str, Any]]
 QUESTION = "Where was Nolu Brak born?"
 MARKED: Rows = [{"question": QUESTION, "found": "In Tesk.\nHe likes tea."}, {"question": "Who?", "found": "Nolu Brak."}]
 LINES: Rows = [
@@ -70,7 +71,7 @@ def test_a_null_among_contexts_and_half_a_surrogate_pair_stop_no_row_and_are_rep
     ]
     source: Any = rows if suffix == "list" else tmp_path / f"rows{suffix}"
     if suffix == ".jsonl":
-        source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        write_lines(source, rows)
     if suffix == ".csv":
         rows[1]["question"] = "b \ufffd"
         source = written([{**row, "question": row["question"].replace("\ud83d\ude00", "😀")} for row in rows], tmp_path)

@@ -5,26 +5,26 @@ import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
+from aliases import Json
 
 from rag_evaluator.dataset import open_dataset
 
-ROWS: list[dict[str, Any]] = [
+ROWS: list[Json] = [
     {"question": "one", "contexts": ["a", ""], "answer": "x\u2028y", "n": 1},
     {"user_input": "two", "retrieved_contexts": ["b"], "response": "é", "reference": "", "extra": {"k": [1.5, None]}},
     {"question": "three", "ground_truths": ["t"], "flag": True},
 ]
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("\ufeff" + "\n\n".join(map(json.dumps, rows)) + "\r\n", encoding="utf-8")
+def write(path: Path, rows: list[Json]) -> Path:
+    path.write_text("\ufeff" + "\n\n".join(map(json.dumps, rows)) + "\r\n", "utf-8")
     return path
 
 
 @pytest.mark.parametrize("rows", [ROWS, ROWS * 2000], ids=["few", "many"])
-def test_each_sample_can_be_read_again_in_any_order(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_each_sample_can_be_read_again_in_any_order(rows: list[Json], tmp_path: Path) -> None:
     samples = open_dataset(write(tmp_path / "rows.jsonl", rows))
     assert [sample.row for sample in samples] == rows
     assert [sample.index for sample in samples] == list(range(len(rows)))

@@ -15,7 +15,7 @@ def test_the_folder_is_at_most_16_megabytes_and_has_a_card_and_a_licence() -> No
 
 
 def test_every_right_answer_of_the_examples_is_more_faithful_than_every_wrong_one() -> None:
-    lines = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "examples" / "dataset.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     scores = RAGEvaluator({"metrics": ["faithfulness"]}).evaluate(rows).to_pandas()["faithfulness"].tolist()
     of = {

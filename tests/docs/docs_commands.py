@@ -45,7 +45,7 @@ def page_blocks() -> Iterator[Block]:
     Blocks of the kind `console` are the transcript of one session: all of a page are run together.
     """
     for page in PAGES:
-        text = page.read_text(encoding="utf-8")
+        text = page.read_text("utf-8")
         name = page.relative_to(ROOT).as_posix()
         session = [command for match in FENCE.finditer(text) for command in _commands(match[2], match[3], {"console"})]
         if session:

@@ -41,13 +41,13 @@ def prepare(folder: Path) -> None:
         (folder / "models" / name).symlink_to(DEMO_JUDGE)
     testset = folder / "examples" / "testset"
     shutil.copytree(testset / "documents", folder / "docs")
-    settings = (folder / "config.yaml").read_text(encoding="utf-8")
-    (folder / "judge.yaml").write_text(settings, encoding="utf-8")
-    sample = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / "my_rows.jsonl").write_text("".join(sample[:2]), encoding="utf-8")
-    questions = (ROOT / "examples" / "preguntas.csv").read_text(encoding="utf-8")
-    (folder / "my_rows.csv").write_text(questions, encoding="utf-8")
-    (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), encoding="utf-8")
+    settings = (folder / "config.yaml").read_text("utf-8")
+    (folder / "judge.yaml").write_text(settings, "utf-8")
+    sample = (ROOT / "examples" / "dataset.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (folder / "my_rows.jsonl").write_text("".join(sample[:2]), "utf-8")
+    questions = (ROOT / "examples" / "preguntas.csv").read_text("utf-8")
+    (folder / "my_rows.csv").write_text(questions, "utf-8")
+    (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), "utf-8")
     _write_lines(folder / "questions.jsonl", [QUESTION])
     _prepare_runs(folder)
 
@@ -118,12 +118,12 @@ def _prepare_runs(folder: Path) -> None:
 
 
 def _write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
 
 def _write_review(run: Path) -> None:
     """What somebody said of the first row in the browser."""
-    first = json.loads((run / "details.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    first = json.loads((run / "details.jsonl").read_text("utf-8").splitlines()[0])
     flag = {"kind": "flag", "field": "too_easy", "before": False, "after": True, "at": "2026-01-01T00:00:00Z"}
     where = {"run": "demo", "row": first["row"], "sample": first["sample"], "by": "anna"}
     correction = {**flag, "kind": "correct", "field": "reference", "before": "Town 0.", "after": "In town 0."}

@@ -17,6 +17,6 @@ def test_a_page_with_more_words_than_it_may_have_is_named() -> None:
 
 
 def test_a_design_note_is_at_most_a_page() -> None:
-    notes = {path.name: len(path.read_text(encoding="utf-8").split()) for path in (DOCS / DESIGN).glob("*.md")}
+    notes = {path.name: len(path.read_text("utf-8").split()) for path in (DOCS / DESIGN).glob("*.md")}
     assert len(notes) > 20
     assert {name: count for name, count in notes.items() if count > MOST_OF_A_PAGE} == {}

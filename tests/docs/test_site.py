@@ -20,6 +20,6 @@ def test_the_site_is_built_and_its_pages_load_nothing_from_other_hosts(tmp_path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     pages = [page for page in tmp_path.rglob("*.html") if page.name not in ("404.html", "sample-report.html")]
-    trees = [lxml.html.document_fromstring(page.read_text(encoding="utf-8")) for page in pages]
+    trees = [lxml.html.document_fromstring(page.read_text("utf-8")) for page in pages]
     assert len(trees) > 30
     assert [load for tree in trees for load in tree.xpath(LOADS) if urlsplit(load).netloc] == []

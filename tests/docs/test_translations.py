@@ -60,7 +60,7 @@ def targets(page: Path, text: str) -> Counter[Path | str]:
 def test_a_translation_has_the_blocks_the_numbers_and_the_links_of_the_english_page(language: str, name: str) -> None:
     page = ROOT / "docs" / language / name
     original = ENGLISH[name]
-    text, english = (path.read_text(encoding="utf-8") for path in (page, original))
+    text, english = (path.read_text("utf-8") for path in (page, original))
     assert blocks(text) == blocks(english) != []
     assert numbers(text, language) == numbers(english, "en")
     found = targets(page, text)

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from imported import PUBLIC, imports_of
 
 from rag_evaluator.config import all_features, load
 from rag_evaluator.config.features import FOLDER
-from tests.conftest import imported
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,7 @@ def test_the_core_has_no_word_of_a_feature(name: str) -> None:
         for path in files
         if name not in NAMED_BY.get(str(path.relative_to(core)) if path.is_relative_to(core) else "", ())
         for word, pattern in words_of(name).items()
-        if re.search(pattern, path.read_text(encoding="utf-8"))
+        if re.search(pattern, path.read_text("utf-8"))
     }
     assert named == set()
 
@@ -98,12 +98,12 @@ def test_what_tests_share_needs_no_feature() -> None:
     """A test that imports from a feature is left out where that is deleted (conftest.py); the others stay."""
     tests = ROOT / "tests"
     shared = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
-    public = {name for module, name in imported(FOLDER.parent / "__init__.pyi") if module.startswith("features.")}
+    public = {name for module, name in PUBLIC if module.startswith("rag_evaluator.features.")}
     needing = {
         path
         for path in shared
         if tests / "features" not in path.parents
-        for module, name in imported(path)
+        for module, name in imports_of(path)
         if module.startswith("rag_evaluator.features.") or (module == "rag_evaluator" and name in public)
     }
     assert needing == set()
@@ -128,8 +128,8 @@ def help_of(folder: Path, skipped: str, *lines: str) -> str:
     process = STARTER.Process(target=exec, args=(HELP_IMPORT_ALL_AND_RUN, names))
     process.start()
     process.join()
-    assert process.exitcode == 0, (folder / "told").read_text(encoding="utf-8")
-    return (folder / "help").read_text(encoding="utf-8")
+    assert process.exitcode == 0, (folder / "told").read_text("utf-8")
+    return (folder / "help").read_text("utf-8")
 
 
 def test_the_core_works_without_any_feature(tmp_path: Path) -> None:

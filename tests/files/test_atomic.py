@@ -26,12 +26,12 @@ def test_a_file_is_written_in_its_layout_and_nothing_is_left_beside_it(
     path = tmp_path / "new" / "file"
     for _ in range(2):
         write(path, value)
-        assert path.read_text(encoding="utf-8") == text
+        assert path.read_text("utf-8") == text
         assert [*path.parent.iterdir()] == [path]
 
 
 def fail(path: Path) -> None:
-    path.write_text("a part", encoding="utf-8")
+    path.write_text("a part", "utf-8")
     raise OSError("No space left on device")
 
 
@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
     write_text(path, "old")
     with pytest.raises(ResultsError, match=r"file: cannot be written: No space left .* choose another folder"):
         write_whole(path, fail)
-    assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text("utf-8") == "old"
     assert [*tmp_path.iterdir()] == [path]
 
 
@@ -51,7 +51,7 @@ def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_eac
     errors: list[ResultsError] = []
 
     def write(to: Path, text: str) -> None:
-        to.write_text(text, encoding="utf-8")
+        to.write_text(text, "utf-8")
         both.wait()
 
     def run(text: str) -> None:
@@ -66,5 +66,5 @@ def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_eac
     for thread in threads:
         thread.join()
     assert errors == []
-    assert path.read_text(encoding="utf-8") in ("one", "two")
+    assert path.read_text("utf-8") in ("one", "two")
     assert [*tmp_path.iterdir()] == [path]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from aliases import Capture
 from folders import error_of, is_there, run_command
 from labelled_runs import exact_run
 
-Capture = pytest.CaptureFixture[str]
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "certify --out": (["certify", "a", "--labels", "labels.csv"], "--out"),
     "compare --csv": (["compare", "a", "b"], "--csv"),
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("a", "b"):
         exact_run(tmp_path / name)
     lines = ["row,exact_match", *(f"{row},{row % 2}" for row in range(40))]
-    (tmp_path / "labels.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "labels.csv").write_text("\n".join(lines), "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -79,5 +79,5 @@ def test_what_a_command_reads_is_not_replaced_even_with_force(
 
 
 def test_a_report_of_several_runs_in_this_folder_is_not_put_over_another_page(folder: Path, capsys: Capture) -> None:
-    (folder / "report.html").write_text("<!doctype html><title>mine</title>", encoding="utf-8")
+    (folder / "report.html").write_text("<!doctype html><title>mine</title>", "utf-8")
     assert "report.html exists already" in error_of(capsys, "report", "a", "b")

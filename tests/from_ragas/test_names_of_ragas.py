@@ -40,7 +40,7 @@ from rag_evaluator.tasks import warned_once
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
 OTHERS = {"AspectCritic", "DistanceMeasure"}
-DOCS = (Path(__file__).parents[2] / "docs" / "from-ragas.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs" / "from-ragas.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (`[^|]*)", DOCS.partition("## What is not there")[2], re.MULTILINE)
 NOT_HERE = re.findall(r"`(\w+)`", " ".join(ROWS))
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aliases import Json
 from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
 
 from rag_evaluator import RAGEvaluator
@@ -17,7 +18,7 @@ from rag_evaluator.ragas.result import EvaluationResult
 
 pytestmark = pytest.mark.models
 SCRIPTS = Path(__file__).parent / "scripts"
-Run = Callable[[str], dict[str, Any]]  # a script's name -> its variables
+Run = Callable[[str], Json]  # a script's name -> its variables
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ SCRIPT_NAMES_ITS_MODEL = pytest.mark.parametrize("models", ["HuggingFacePipeline
 
 
 @pytest.fixture(params=["demo judge", "HuggingFacePipeline"])
-def models(request: pytest.FixtureRequest) -> dict[str, Any]:
+def models(request: pytest.FixtureRequest) -> Json:
     """What the scripts name as their models: nothing, or a pipeline and embeddings of LangChain."""
     if request.param == "demo judge":
         return {"llm": None, "embeddings": None}
@@ -45,7 +46,7 @@ def models(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(models: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+def run(models: Json, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
     monkeypatch.setitem(sys.modules, "local_models", SimpleNamespace(**models))
     monkeypatch.setitem(os.environ, "JUDGE_MODEL", str(DEMO_JUDGE))
     monkeypatch.setitem(os.environ, "EMBEDDING_MODEL", str(demo_embeddings()))
@@ -66,7 +67,7 @@ def values(result: EvaluationResult) -> list[list[float]]:
 
 
 @SCRIPT_NAMES_NO_MODEL
-def test_v01_super_bowl(run: Run, models: dict[str, Any]) -> None:
+def test_v01_super_bowl(run: Run, models: Json) -> None:
     script = run("v01_super_bowl")
     metrics = [
         "faithfulness", "answer_relevancy", "context_recall", "context_precision_with_reference",
@@ -86,7 +87,7 @@ def test_v01_super_bowl(run: Run, models: dict[str, Any]) -> None:
     assert sorted(result.to_pandas().columns) == sorted(columns)
 
 
-def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
+def test_v01_rubrics(run: Run, models: Json) -> None:
     script = run("v01_rubrics")
     chosen = ["context_entity_recall", "rubrics_score_with_reference", "noise_sensitivity"]
     relevant = scores(models, chosen, script["rows"])
@@ -99,7 +100,7 @@ def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
 
 
 @SCRIPT_NAMES_ITS_MODEL
-def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
+def test_v02_local_models(run: Run, models: Json) -> None:
     script = run("v02_local_models")
     metrics = [
         "context_precision_with_reference", "context_precision_without_reference", "context_recall", "faithfulness",
@@ -109,14 +110,14 @@ def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
     assert script["path"].with_suffix(".csv").read_text().splitlines()[0].endswith("nv_context_relevance")
 
 
-def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
+def test_v03_own_metric(run: Run, models: Json) -> None:
     script = run("v03_own_metric")
     expected = scores(models, [script["Answers"](), "faithfulness"], script["dataset"].to_list())
     assert values(script["result"]) == list(expected.values())
     assert {*expected["answers"]} <= {0.0, 1.0}
 
 
-def test_v04_collections(run: Run, models: dict[str, Any]) -> None:
+def test_v04_collections(run: Run, models: Json) -> None:
     script = run("v04_collections")
     contexts = script["contexts"]
     similar = {"response": "In Tesk.", "reference": "He was born in Tesk."}

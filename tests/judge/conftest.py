@@ -1,11 +1,11 @@
 """Judges of tiny models."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aliases import ModelFolder
 
 from rag_evaluator.config import JudgeConfig
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def tiny(model_folder: Callable[..., Path]) -> "Tiny":
+def tiny(model_folder: ModelFolder) -> "Tiny":
     """`tiny(kind, shape, **settings)`: a judge of a tiny model, with settings of the model and of the judge."""
 
     def load(kind: str, shape: Mapping[str, int] = MappingProxyType({}), **settings: Any) -> "Judge":

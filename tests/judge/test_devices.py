@@ -12,6 +12,7 @@ from unittest.mock import patch
 import pytest
 import torch
 import transformers
+from aliases import Capture, ModelFolder, Patch
 from folders import output_of, run_command
 from test_judge import Note
 from test_models import ROW
@@ -23,7 +24,6 @@ from rag_evaluator.judge import PromptText
 from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
 from rag_evaluator.tasks import results_of
 
-ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
 
 
@@ -48,10 +48,10 @@ def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
         assert [share_devices(Worker(number, count)) for number in numbers] == devices
 
 
-def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: Patch) -> None:
     config = tmp_path / "c.yaml"
-    config.write_text("name: x\ndataset: rows.jsonl\nmetrics: [exact_match]\noutput_dir: out\n", encoding="utf-8")
-    (tmp_path / "rows.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
+    config.write_text("name: x\ndataset: rows.jsonl\nmetrics: [exact_match]\noutput_dir: out\n", "utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"response": "a", "reference": "a"}\n', "utf-8")
     monkeypatch.setenv(DEVICES, "0,1")
     run_command(config, "--worker", "1/2")
     assert os.environ[DEVICES] == "1"
@@ -61,7 +61,7 @@ GPU = 80 * 10**9
 
 
 @pytest.fixture
-def gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+def gpus(monkeypatch: Patch) -> Callable[..., list[Any]]:
     """`gpus(free, ...)`: pretends that there are GPUs with so many bytes free; returns the device maps asked for."""
 
     def pretend(*free: int) -> list[Any]:
@@ -107,7 +107,7 @@ def test_a_model_that_fits_one_gpu_is_not_spread_over_all(
 
 @pytest.mark.parametrize("place", ["cuda:0", "cuda", "cuda:7", {"": 0}, {"model": "cpu", "lm_head": "cuda:1"}, "gpu"])
 def test_a_device_that_is_not_here_is_an_error_before_the_model_is_loaded(
-    model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, place: Any
+    model_folder: ModelFolder, monkeypatch: Patch, place: Any
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 0)
@@ -141,7 +141,7 @@ def test_the_rows_to_keep_are_listed_on_the_cpu_since_the_last_layer_may_be_on_a
     ],
 )
 def test_every_form_of_an_out_of_memory_error_is_recognised(
-    message: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+    message: str, model_folder: ModelFolder, monkeypatch: Patch
 ) -> None:
     def failing(source: str, **arguments: Any) -> Any:
         raise RuntimeError(message)
@@ -202,7 +202,7 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
 
 
 def test_an_error_of_the_packed_path_is_not_hidden(
-    tiny: Tiny, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, caplog: pytest.LogCaptureFixture, monkeypatch: Patch
 ) -> None:
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor")
@@ -216,7 +216,7 @@ def test_an_error_of_the_packed_path_is_not_hidden(
 
 @pytest.mark.parametrize("kind, way", [("llama-bytelevel", "packed"), ("bloom", "plain")])
 def test_status_shows_the_path_that_a_worker_takes_and_why(
-    model_folder: ModelFolder, kind: str, way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model_folder: ModelFolder, kind: str, way: str, tmp_path: Path, capsys: Capture
 ) -> None:
     judge = {"model": str(model_folder(kind)), "max_new_tokens": 32}
     RAGEvaluator({"metrics": ["context_relevance"], "judge": judge}).evaluate([ROW], folder=tmp_path / "out")
@@ -235,7 +235,7 @@ def test_the_manifest_lists_each_path_once_whoever_took_it(model_folder: ModelFo
     table = evaluator.run(tmp_path / "out", [ROW])
     (note,) = (table.journal.folder / "workers").glob("*.json")
     note.with_name("killed.json").write_bytes(note.read_bytes())
-    note.with_name("damaged.json").write_text("[]", encoding="utf-8")
+    note.with_name("damaged.json").write_text("[]", "utf-8")
     assert results_of(table, table.stage).manifest["judge_paths"] == [
         {"path": "plain", "why": "its forward pass takes no position_ids", "batch_size": "16"}
     ]

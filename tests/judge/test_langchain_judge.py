@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Rows
+from folders import lines_of
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import BaseChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage
@@ -17,8 +19,6 @@ from ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
 from rag_evaluator.judge import LangchainJudge, as_judge
-
-Rows = list[dict[str, Any]]
 
 
 def shortest(schema: dict[str, Any]) -> Any:
@@ -181,7 +181,7 @@ def test_every_metric_and_its_files_do_without_probabilities_confidences_and_cou
     known = as_judge(evaluator.judge.model).capabilities
     assert not (known.probabilities or known.counts_tokens)
     evaluator.evaluate(whole_rows[:1], folder=tmp_path)
-    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
+    details = lines_of(tmp_path / "details.jsonl")
     judged = [one for line in details for one in line["judgements"]]
     assert judged and not [one["error"] for one in judged if one["error"]]
     assert {(tuple(one["confidence"]), one["prompt_tokens"]) for one in judged} == {((), 0)}

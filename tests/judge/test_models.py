@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
@@ -18,7 +19,6 @@ from rag_evaluator.judge import find_judge
 from tools.random_models import Architecture, save_model
 
 KIND = "llama-bytelevel"
-ModelFolder = Callable[..., Path]
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def embeddings_error(model: Path | str, **settings: Any) -> str:
 
 def edit_config(folder: Path, **changes: Any) -> None:
     path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), "utf-8")
 
 
 def test_a_folder_without_config_is_no_model_and_its_contents_are_listed(tmp_path: Path) -> None:
     assert judge_error(tmp_path).endswith("it has no config.json. It is empty.")
-    (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("x", "utf-8")
     told = f"model: {tmp_path} is not a model folder: it has no "
     assert judge_error(tmp_path) == f"judge.{told}config.json. It holds: notes.txt."
     assert embeddings_error(tmp_path) == f"embeddings.{told}modules.json or config.json. It holds: notes.txt."
@@ -78,7 +78,7 @@ ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapt
 
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_counts(folder: Path, name: str) -> None:
-    (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
+    (folder / name).write_text(ADAPTERS[name], "utf-8")
     assert judge_error(folder).startswith(f"judge.model: {folder} holds an adapter ({name}).")
 
 
@@ -121,7 +121,7 @@ def without_a_head(folder: Path) -> None:
 
 def adapter_alone(folder: Path) -> None:
     without("config.json", "*.safetensors")(folder)
-    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', encoding="utf-8")
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "org/base"}', "utf-8")
 
 
 FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {

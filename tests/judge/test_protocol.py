@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Patch
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from tiny_models import Tiny
@@ -94,7 +95,7 @@ def test_a_lost_model_is_not_asked_again_for_each_half_of_its_batch() -> None:
     ],
 )
 def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_question(
-    message: str, gone: bool, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    message: str, gone: bool, tiny: Tiny, monkeypatch: Patch
 ) -> None:
     judge = tiny("gpt2", max_new_tokens=32)
 
@@ -107,9 +108,7 @@ def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_questi
             ask()
 
 
-def test_the_command_says_that_the_judge_is_lost_and_exits_with_75(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_that_the_judge_is_lost_and_exits_with_75(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr("rag_evaluator.cli.cluster.status", lost)
     assert command_line.main(["status", "."]) == 75
     expected = "the judge is lost: the server is gone. What was made is kept, the same command continues.\n"

@@ -1,14 +1,16 @@
 """A judge before it is loaded: what names it, and whose settings count."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
 from langchain_huggingface import HuggingFacePipeline
+from opinion_judge import OpinionJudge
 from transformers import pipeline
 
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
@@ -18,32 +20,17 @@ from rag_evaluator.judge import LazyJudge, Opinion, as_judge
 from rag_evaluator.results import judge_of, judge_words, judged_config
 from rag_evaluator.tasks import TaskJudge
 
-ModelFolder = Callable[..., Path]
 
-
-class Protocol:
+class Protocol(OpinionJudge):
     """A judge of a user, who knows what its answers depend on."""
 
     capabilities = replace(as_judge(ScriptedJudge()).capabilities, in_flight=1, probabilities=False)
-    about: Mapping[str, str] = {}
 
     def __init__(self, signature: str | None) -> None:
         self.signature = signature
 
     async def opinion(self, prompt: str, response_model: type[Any], draw: tuple[int, int] = (0, 0)) -> Opinion:
         return Opinion(response_model(rating=2))
-
-    async def choose(self, prompt: str, options: Sequence[str], draw: tuple[int, int] = (0, 0)) -> Mapping[str, float]:
-        raise NotImplementedError
-
-    def count(self, text: str) -> int:
-        raise NotImplementedError
-
-    def room(self, prompt: str) -> int:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
 
 
 def test_a_judge_given_as_an_object_is_named_by_its_own_settings(model_folder: ModelFolder) -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
+from aliases import ModelFolder, Patch
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 from tiny_models import ENDS, THINKERS, Tiny, plain_of
@@ -166,9 +167,7 @@ def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Thinking, famil
     assert opinion.thinking
 
 
-def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
-    thinking: Thinking, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(thinking: Thinking, monkeypatch: Patch) -> None:
     judge = thinking("r1", eager=0.0)
     encoder = judge.inner.encoder
 
@@ -194,7 +193,7 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
     ],
 )
 def test_a_judge_that_thinks_gives_valid_answers_for_every_metric(
-    model_folder: Callable[..., Path], whole_rows: list[dict[str, Any]], family: str, names: list[str]
+    model_folder: ModelFolder, whole_rows: list[dict[str, Any]], family: str, names: list[str]
 ) -> None:
     hostile = f"Nolu Brak was born in Tesk. {MARKERS}"
     row = {**whole_rows[0], "retrieved_contexts": [hostile], "reference_contexts": [hostile]}
@@ -259,7 +258,7 @@ def test_a_thought_counts_against_the_window(tiny: Tiny) -> None:
 
 @pytest.mark.parametrize("kind", ["qwen2-chat", "llama-bytelevel"])
 def test_a_model_that_cannot_think_is_refused_before_its_weights_are_read(
-    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(LOAD, lambda *_: pytest.fail("its weights were read"))
     with pytest.raises(ModelError, match=r"judge\.thinking: .*Set judge\.thinking: 'off'"):

@@ -2,11 +2,11 @@
 
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from aliases import Json, ModelFolder, Rows
 from pydantic import BaseModel
 from ragas.metrics.result import MetricResult
 
@@ -22,9 +22,8 @@ from rag_evaluator.metrics import Metric, chosen_metrics
 from rag_evaluator.prompts import CustomOutput, FilterInput, FilterOutput, OwnPrompt, prompt_models
 
 ROOT = Path(__file__).parents[2]
-Rows = list[dict[str, Any]]
 SCALE = {0: "rude", 1: "neutral", 2: "polite"}
-TONE: dict[str, Any] = {"question": "Is it polite?", "columns": ["user_input", "response"], "scale": SCALE}
+TONE: Json = {"question": "Is it polite?", "columns": ["user_input", "response"], "scale": SCALE}
 EXAMPLE = {"user_input": "Hi?", "response": "Go away.", "reason": "It is rude.", "label": "rude"}
 
 
@@ -35,14 +34,14 @@ class Labels(ScriptedJudge):
         super().__init__(self._say, model_id=model_id)
         self.label = label
 
-    def _say(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def _say(self, prompt: str, response_model: type[BaseModel]) -> Json:
         values = asked(prompt)["values"]
         label = len(values.get("response", "")) % 3 if self.label is None else self.label
         return {"reason": f"because of {values}", "label": label}
 
 
-def asked(prompt: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
+def asked(prompt: str) -> Json:
+    found: Json = json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
     return found
 
 
@@ -125,7 +124,7 @@ def test_the_answer_is_bound_to_the_labels_of_the_scale() -> None:
 
 @pytest.mark.parametrize(("scale", "labels"), [("0..10", range(11)), ({-1: "bad", 1: "good"}, (-1, 1))])
 def test_a_model_that_says_anything_gives_a_label_of_the_scale_with_its_probability(
-    model_folder: Callable[..., Path], rows: Rows, scale: Any, labels: Any
+    model_folder: ModelFolder, rows: Rows, scale: Any, labels: Any
 ) -> None:
     judge = {"model": str(model_folder("llama-bytelevel")), "max_new_tokens": 16, "dtype": "float32"}
     config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "scale": scale}}, "judge": judge}
@@ -165,7 +164,7 @@ def test_the_user_s_examples_take_the_place_of_the_prompt_s(rows: Rows) -> None:
     ],
     ids=str,
 )
-def test_the_signature_changes_with_what_the_judge_is_shown(changed: dict[str, Any], same: bool) -> None:
+def test_the_signature_changes_with_what_the_judge_is_shown(changed: Json, same: bool) -> None:
     assert (evaluator(**changed).signatures() == evaluator().signatures()) is same
 
 
@@ -187,7 +186,7 @@ def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
     }
     RAGEvaluator(config, judge).evaluate(scored, folder=tmp_path)
     assert [question["text"] for question in read_questions(tmp_path)] == judge.prompts
-    details = (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    details = (tmp_path / "details.jsonl").read_text("utf-8").splitlines()
     assert json.loads(details[0])["judgements"][0]["input"]["values"] == {
         "object": {
             "response": {"column": "response"},
@@ -202,7 +201,7 @@ def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_lang
     config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "question": "¿Es cortés?"}}, "language": "es"}
     RAGEvaluator(config, judge).evaluate(rows[:1])
     assert judge.prompts[0].startswith(
-        json.loads((ROOT / "prompts" / "spanish" / "custom_prompt_spanish.json").read_text("utf-8"))["instruction"]
+        json.loads((ROOT / "prompts" / "spanish" / "custom_prompt_spanish.json").read_bytes())["instruction"]
     )
     assert asked(judge.prompts[0])["question"] == "¿Es cortés?"
 
@@ -224,7 +223,7 @@ def test_adding_a_metric_is_one_row_and_its_packs(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(cast(dict[str, Metric], METRICS), "answered", row)
     examples = [{"input": {"user_input": "q", "context": "c"}, "output": {"verdict": 0}}]
     pack = {"language": "spanish", "instruction": "¿Responde?", "examples": examples}
-    (tmp_path / "answered_prompt_spanish.json").write_text(json.dumps(pack), encoding="utf-8")
+    (tmp_path / "answered_prompt_spanish.json").write_text(json.dumps(pack), "utf-8")
     judge = ScriptedJudge([{"verdict": 1}, {"verdict": 0}, {"verdict": 0}])
     config = {"metrics": "answered", "language": "spanish", "prompts_dir": tmp_path}
     scores = RAGEvaluator(config, judge).evaluate(rows).scores["answered"]

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from folders import run_command
+from aliases import Rows
+from folders import lines_of, run_command
 
 from rag_evaluator import ConfigError, CustomMetric, RAGEvaluator, ScriptedJudge, metric
-
-Rows = list[dict[str, Any]]
 
 
 @metric(columns=["response"])
@@ -69,7 +68,7 @@ def test_what_a_function_gives_is_the_score_or_the_reason_why_there_is_none(
 
 def test_the_reason_of_a_value_is_in_the_details(rows: Rows, tmp_path: Path) -> None:
     RAGEvaluator({"metrics": later}).evaluate(rows, folder=tmp_path)
-    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text("utf-8").splitlines()]
+    details = lines_of(tmp_path / "details.jsonl")
     said = [judgement["response"] for line in details for judgement in line["judgements"]]
     assert said[0] == {"reason": "2 of 4", "value": 0.5}
     assert len(said) == 3

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +90,7 @@ def test_each_metric_has_its_text_and_its_evidence() -> None:
     }
 
 
-def test_details_hold_each_sentence_with_probability_context_and_piece(tmp_path: Path) -> None:
+def test_details_hold_each_sentence_with_probability_context_and_piece() -> None:
     score = scored(KnownVerifier(KNOWN)).scores["groundedness"][0]
     (judgement,) = score.judgements
     assert judgement["prompt"] == "verifier"

@@ -14,7 +14,7 @@ NAMES = {"rouge": "rouge-score", "BleuScore": "sacrebleu", "chrf": "sacrebleu"}
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    (tmp_path / "rows.jsonl").write_text(ROW, encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(ROW, "utf-8")
     return tmp_path / "config.yaml"
 
 

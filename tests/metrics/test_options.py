@@ -19,7 +19,7 @@ Load = Callable[..., Any]
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
     def chosen(text: str, *overrides: str) -> Any:
-        (tmp_path / "config.yaml").write_text(HEAD + text, encoding="utf-8")
+        (tmp_path / "config.yaml").write_text(HEAD + text, "utf-8")
         return chosen_metrics(load_config(tmp_path / "config.yaml", overrides))
 
     return chosen
@@ -76,7 +76,7 @@ def test_an_option_is_set_in_the_shell(load: Load, override: str, metric: str, o
 
 
 def test_every_class_of_ragas_is_a_metric_or_is_listed_as_left_out() -> None:
-    page = (DOCS / "single-metrics.md").read_text(encoding="utf-8")
+    page = (DOCS / "single-metrics.md").read_text("utf-8")
     table = page.split("| class of ragas | why it is left out |", 1)[1].split("\n\n", 1)[0]
     left_out = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines()[2:])))
     known = {name for name in collections.__all__ if canonical_name(name)}
@@ -84,7 +84,7 @@ def test_every_class_of_ragas_is_a_metric_or_is_listed_as_left_out() -> None:
 
 
 def test_every_option_of_a_metric_is_in_the_docs() -> None:
-    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    page = (DOCS / "metrics.md").read_text("utf-8")
     table = page.split("| metric | options, the default first |", 1)[1].split("\n\n", 1)[0]
     listed = {
         name: set(re.findall(r"`(\w+)`", options))

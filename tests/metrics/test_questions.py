@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
 FAR = "too far for the window"
 AWKWARD = 'Núria said "no" {here}</s>\n¿y tú? \\ 😀 שלום \x07\x7f\u2028'
-ROWS: list[dict[str, Any]] = [
+ROWS: list[Json] = [
     {
         "question": f"Where was she born? {AWKWARD}",
         "contexts": [f"In Tesk. {AWKWARD}", "Tesk lies on the Om.", f"{FAR}: Om."],
@@ -61,10 +62,10 @@ class Judge(ScriptedJudge):
         super().__init__(self._say, model_id="random")
 
     @staticmethod
-    def _say(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def _say(prompt: str, response_model: type[BaseModel]) -> Json:
         if FAR in prompt:
             raise PromptTooLongError("too long")
-        answer: dict[str, Any] = answer_at_random(prompt, response_model)
+        answer: Json = answer_at_random(prompt, response_model)
         return answer
 
 
@@ -73,8 +74,8 @@ def evaluator(metrics: list[str], **config: Any) -> RAGEvaluator:
     return RAGEvaluator(config, judge=Judge(), embeddings=LocalEmbeddings(HashEmbeddings()))
 
 
-def lines_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "details.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+def lines_of(folder: Path) -> list[Json]:
+    return [json.loads(line) for line in (folder / "details.jsonl").read_text("utf-8").split("\n")[:-1]]
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -120,14 +121,14 @@ def test_details_name_the_columns_in_place_of_copying_them(judged: tuple[Path, s
 
 
 def test_instruction_and_examples_are_written_once(judged: tuple[Path, set[str]]) -> None:
-    prompts = json.loads((judged[0] / "prompts.json").read_text(encoding="utf-8"))
+    prompts = json.loads((judged[0] / "prompts.json").read_bytes())
     assert {(metric, name) for metric, row in prompts.items() for name in row} == {
         (metric, name) for metric in JUDGED for name in METRICS[metric].prompts
     }
     for line in lines_of(judged[0]):
         for one in line["judgements"]:
             assert prompts[line["metric"]][one["prompt"]]["source_digest"] == one["source_digest"]
-    assert "prompt_texts" not in json.loads((judged[0] / "manifest.json").read_text(encoding="utf-8"))
+    assert "prompt_texts" not in json.loads((judged[0] / "manifest.json").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -173,22 +174,20 @@ def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path
 
 def test_questions_are_read_from_the_scored_rows_whatever_became_of_the_dataset(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    path.write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
     folder = evaluator(["faithfulness", "context_recall"], dataset=str(path)).evaluate().write(tmp_path / "run")
     asked = list(read_questions(folder))
     assert len(asked) == 9
-    path.write_text(json.dumps({"question": "other", "contexts": ["other"]}), encoding="utf-8")
+    path.write_text(json.dumps({"question": "other", "contexts": ["other"]}), "utf-8")
     assert list(read_questions(folder)) == asked
 
 
 def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     evaluator(["faithfulness"]).evaluate(ROWS * 2).write(tmp_path / "results" / "demo")
     monkeypatch.chdir(tmp_path)
-    [recipe] = re.findall(
-        r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    [recipe] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "results.md").read_text("utf-8"), flags=re.DOTALL)
     exec(recipe)
     texts = [question["text"] for question in read_questions(tmp_path / "results" / "demo", row=3)]
     assert len(texts) == 2

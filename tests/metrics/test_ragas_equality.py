@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from aliases import Json, Rows
 from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 from ragas.metrics import collections
@@ -17,8 +18,6 @@ from ragas.metrics import collections
 from rag_evaluator import METRICS, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.judge import tighten
-
-Rows = list[dict[str, Any]]
 
 
 class HashEmbeddings(Embeddings):
@@ -31,13 +30,13 @@ class HashEmbeddings(Embeddings):
         return self.embed_documents([text])[0]
 
 
-def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+def answer_at_random(prompt: str, response_model: type[BaseModel]) -> Json:
     """A legal answer that depends on the prompt's text and nothing else."""
     schema = tighten(response_model)
     if numbers := _rubrics_given(prompt):
         schema["properties"]["score"] = {"enum": numbers}
     rng = _Texts(prompt)
-    answer: dict[str, Any] = _fill(schema, rng, prompt)
+    answer: Json = _fill(schema, rng, prompt)
     if "TP" in answer:
         return _classified(prompt, rng)
     for item, statement in zip(answer.get("statements", ()), _shown(prompt).get("statements", ()), strict=False):
@@ -45,19 +44,19 @@ def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, 
     return answer
 
 
-def _classified(prompt: str, rng: random.Random) -> dict[str, Any]:
+def _classified(prompt: str, rng: random.Random) -> Json:
     """Each statement of the answer as TP or FP, some of the ground truth as FN."""
-    lists: dict[str, Any] = {"TP": [], "FP": [], "FN": []}
+    lists: Json = {"TP": [], "FP": [], "FN": []}
     for names, source in ((("TP", "FP"), "answer"), (("FN", ""), "ground_truth")):
         for statement in _shown(prompt)[source]:
             lists.get(rng.choice(names), []).append({"statement": statement, "reason": "r"})
     return lists
 
 
-def _shown(prompt: str) -> dict[str, Any]:
+def _shown(prompt: str) -> Json:
     """The input of a prompt."""
     try:
-        shown: dict[str, Any] = json.JSONDecoder().raw_decode(prompt.rpartition("input: ")[2])[0]
+        shown: Json = json.JSONDecoder().raw_decode(prompt.rpartition("input: ")[2])[0]
     except ValueError:
         return {}
     return shown
@@ -76,7 +75,7 @@ class _Texts(random.Random):
         return self.left[-1].rpartition(" ")[0]
 
 
-def _fill(schema: dict[str, Any], rng: _Texts, prompt: str) -> Any:
+def _fill(schema: Json, rng: _Texts, prompt: str) -> Any:
     if "anyOf" in schema:
         schema = rng.choice(schema["anyOf"])
     if "const" in schema:
@@ -119,7 +118,7 @@ OWN_RUBRICS = {
     "score1_description": "It's partly\\ right: {so}.",
     "score3_description": "Ja",
 }
-OPTIONS: list[tuple[str, dict[str, Any]]] = [
+OPTIONS: list[tuple[str, Json]] = [
     ("factual_correctness", {"mode": "recall", "atomicity": "high"}),
     ("noise_sensitivity", {"mode": "irrelevant"}),
     ("rouge_score", {"rouge_type": "rouge1", "mode": "precision"}),
@@ -153,7 +152,7 @@ def full_rows(rows: Rows) -> Rows:
 
 
 @pytest.mark.parametrize(("name", "options"), [*((name, {}) for name in OF_RAGAS), *OPTIONS], ids=str)
-def test_scores_equal_those_of_the_ragas_metric(name: str, options: dict[str, Any], full_rows: Rows) -> None:
+def test_scores_equal_those_of_the_ragas_metric(name: str, options: Json, full_rows: Rows) -> None:
     embeddings = LocalEmbeddings(HashEmbeddings())
     row_of = METRICS[name]
     ours = ScriptedJudge(answer_at_random)
@@ -197,7 +196,7 @@ def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: Rows) -> 
 def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_recorded(
     far: tuple[str, ...], value: float, reason: str | None, contexts: tuple[int, ...]
 ) -> None:
-    def forgetful(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def forgetful(prompt: str, response_model: type[BaseModel]) -> Json:
         if any(text in prompt for text in far):
             raise PromptTooLongError("too long")
         return {"rating": 2}
@@ -210,7 +209,7 @@ def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_reco
 
 
 def test_a_failing_metric_does_not_disturb_its_neighbours(rows: Rows) -> None:
-    def half(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def half(prompt: str, response_model: type[BaseModel]) -> Json:
         if response_model.__name__ == "ContextRecallOutput":
             raise RuntimeError("CUDA error")
         return answer_at_random(prompt, response_model)
@@ -265,7 +264,7 @@ def test_half_of_two_judges_is_no_score(name: str, rows: Rows) -> None:
     """ragas goes on with the one that answered; here the score is missing and says why."""
     asked: list[str] = []
 
-    def second_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def second_fails(prompt: str, response_model: type[BaseModel]) -> Json:
         if prompt not in asked:
             asked.append(prompt)
         if asked.index(prompt) > 0:
@@ -279,7 +278,7 @@ def test_half_of_two_judges_is_no_score(name: str, rows: Rows) -> None:
 def test_an_answer_at_the_second_asking_is_as_good(rows: Rows) -> None:
     asked: list[str] = []
 
-    def first_time_fails(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def first_time_fails(prompt: str, response_model: type[BaseModel]) -> Json:
         asked.append(prompt)
         if asked.count(prompt) == 1:
             raise JudgementError("no answer")

@@ -3,10 +3,11 @@
 from typing import Any
 
 import pytest
+from aliases import Json
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 
-ASKED: dict[str, Any] = {"user_input": "How wide is it?", "response": "I do not know."}
+ASKED: Json = {"user_input": "How wide is it?", "response": "I do not know."}
 
 
 def script(answerable: int, refused: int) -> ScriptedJudge:
@@ -18,7 +19,7 @@ def script(answerable: int, refused: int) -> ScriptedJudge:
     )
 
 
-def scored(judge: ScriptedJudge, row: dict[str, Any], **options: str) -> Any:
+def scored(judge: ScriptedJudge, row: Json, **options: str) -> Any:
     config = {"metrics": ["refusal_correctness"], "metric_options": {"refusal_correctness": options}}
     [score] = RAGEvaluator(config, judge).evaluate([{**ASKED, **row}]).scores["refusal_correctness"]
     return score
@@ -37,7 +38,7 @@ def scored(judge: ScriptedJudge, row: dict[str, Any], **options: str) -> Any:
 def test_the_four_outcomes(said_by: str, can: int, refused: int, value: float, outcome: str) -> None:
     """Whether there is an answer is said by a column, judged from the contexts, or said by the reference."""
     judge = script(can if said_by == "contexts" else 1 - can, refused)
-    row: dict[str, Any] = {
+    row: Json = {
         "column": {"answerable": bool(can), "retrieved_contexts": ["c"], "reference": "r"},
         "contexts": {"retrieved_contexts": ["c"], "reference": "r"},
         "reference": {"retrieved_contexts": ["c"], **({"reference": "r"} if can else {})},

@@ -8,6 +8,7 @@ from typing import Any
 
 import ir_measures
 import pytest
+from aliases import Json
 from folders import run_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ class Judge(ScriptedJudge):
         super().__init__(self._say, model_id="retrieval")
 
     @staticmethod
-    def _say(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def _say(prompt: str, response_model: type[BaseModel]) -> Json:
         data, _ = json.JSONDecoder().raw_decode(prompt, prompt.rfind("input: ") + len("input: "))
         if "context" in data:
             return {"reason": "r", "verdict": int(data["context"].startswith("good"))}
@@ -38,19 +39,19 @@ class Judge(ScriptedJudge):
         return {"reason": "r", "verdict": int(any(text.split()[-1] == number for text in data["contexts"]))}
 
 
-def row_of(contexts: list[str], expected: int | None = None, **columns: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {"user_input": "q", "retrieved_contexts": contexts, "reference": "a", **columns}
+def row_of(contexts: list[str], expected: int | None = None, **columns: Any) -> Json:
+    row: Json = {"user_input": "q", "retrieved_contexts": contexts, "reference": "a", **columns}
     return row if expected is None else {**row, "reference_contexts": [f"expected {n}" for n in range(1, expected + 1)]}
 
 
-async def score(name: str, row: dict[str, Any], options: dict[str, Any]) -> Any:
+async def score(name: str, row: Json, options: Json) -> Any:
     spec = METRICS[name].with_options(RetrievalConfig(**options))
     columns = {column: row[column] for column in spec.reads if column in row}
     metric: Any = spec.create(Judge() if spec.judge else None, None)
     return await metric.ascore(**columns)
 
 
-def scored(row: dict[str, Any], **options: Any) -> Values:
+def scored(row: Json, **options: Any) -> Values:
     """The value of each metric that the row has the columns for."""
     names = ALL if "reference_contexts" in row else ALL[:-1]
     return tuple(asyncio.run(score(name, row, options)).value for name in names)
@@ -60,7 +61,7 @@ G = "good 9"
 B = "bad 9"
 SECOND = 1 / math.log2(3)  # what a relevant context gains at these ranks
 THIRD = 1 / math.log2(4)  # the first: 1
-CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Values]] = {
+CASES: dict[str, tuple[Json, Json, Values]] = {
     "relevant ones in the middle": (
         row_of([B, G, G, B]),
         {},
@@ -122,7 +123,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], Values]] = {
 
 
 @pytest.mark.parametrize(("row", "options", "expected"), CASES.values(), ids=CASES)
-def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[str, Any], expected: Values) -> None:
+def test_values_are_those_worked_out_by_hand(row: Json, options: Json, expected: Values) -> None:
     assert scored(row, **options) == pytest.approx(expected)
 
 
@@ -190,7 +191,7 @@ def test_nothing_retrieved_is_zero_and_no_column_is_missing() -> None:
 
 def test_a_retriever_that_never_finds_anything_is_zero_in_every_row(tmp_path: Path) -> None:
     data = tmp_path / "rows.jsonl"
-    data.write_text(f"{json.dumps(row_of([], 1))}\n" * 2, encoding="utf-8")
+    data.write_text(f"{json.dumps(row_of([], 1))}\n" * 2, "utf-8")
     scores = evaluate(data)[0].scores
     assert {name: [score.value for score in scores[name]] for name in ALL} == {name: [0.0, 0.0] for name in ALL}
     with pytest.raises(DatasetError, match="'retrieved_contexts', which context_recall needs"):
@@ -266,9 +267,9 @@ def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
 
     monkeypatch.setattr(Scheduler, "submit", counted)
     run_command(ROOT / "examples" / "retrieval" / "config.yaml", "--set", f"output_dir={tmp_path}")
-    summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
+    summary = json.loads((tmp_path / "retrieval" / "summary.json").read_bytes())
     assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)
-    lines = (tmp_path / "retrieval" / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "retrieval" / "details.jsonl").read_text("utf-8").splitlines()
     asked = [one["prompt_digest"] for line in lines for one in json.loads(line)["judgements"]]
     assert len([request for request in generated if hasattr(request, "grammar")]) == len(set(asked)) < len(asked) / 2
     texts = {question["metric"] for question in read_questions(tmp_path / "retrieval")}

@@ -1,12 +1,13 @@
 """answer_rubric: a reason, then a label; and options among which a judge chooses."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json, ModelFolder
 
 from rag_evaluator import (
     Judge,
@@ -25,7 +26,7 @@ CHOOSING = {"metrics": ["groundedness"]}
 
 
 @pytest.mark.parametrize(("label", "value"), [(5, 1.0), (4, 0.8), (3, 0.5), (2, 0.2), (1, 0.0)])
-def test_each_label_is_worth_its_value(label: int, value: float, rows: list[dict[str, Any]]) -> None:
+def test_each_label_is_worth_its_value(label: int, value: float, rows: list[Json]) -> None:
     judge = ScriptedJudge({"RubricOutput": {"reason": "r", "label": label}})
     results = RAGEvaluator({"metrics": ["answer_rubric"]}, judge=judge).evaluate(rows)
     assert [score.value for score in results.scores["answer_rubric"]] == [value] * 3
@@ -41,7 +42,7 @@ FAILURES: list[tuple[Exception, str, bool]] = [
 
 @pytest.mark.parametrize(("error", "reason", "lasting"), FAILURES, ids=lambda value: str(value) or "empty")
 def test_a_choice_that_fails_is_a_missing_score_with_its_reason(
-    error: Exception, reason: str, lasting: bool, rows: list[dict[str, Any]]
+    error: Exception, reason: str, lasting: bool, rows: list[Json]
 ) -> None:
     def choices(prompt: str, options: Sequence[str]) -> str:
         raise error
@@ -51,7 +52,7 @@ def test_a_choice_that_fails_is_a_missing_score_with_its_reason(
     assert {judgement["error"] for judgement in score.judgements} == {reason}
 
 
-def test_a_judge_that_is_lost_while_choosing_stops_the_run(rows: list[dict[str, Any]]) -> None:
+def test_a_judge_that_is_lost_while_choosing_stops_the_run(rows: list[Json]) -> None:
     def choices(prompt: str, options: Sequence[str]) -> str:
         raise JudgeLostError("gone")
 
@@ -71,7 +72,7 @@ REASONS = ['He said "no" \\ twice.', "¿Y tú? 😀 שלום", "首都是巴黎�
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 @pytest.mark.parametrize("reason", REASONS)
 def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_grammar(
-    reason: str, kind: str, model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    reason: str, kind: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = {"reason": {"const": reason}}
     rule: Any = lambda schema, data: {**schema, "properties": {**schema["properties"], **written}}  # noqa: E731

@@ -33,7 +33,7 @@ def evaluator(name: str, judge: ScriptedJudge | None = None, **config: Any) -> R
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.stem)
 def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None:
     name = next(name for name in NAMES if path.name.startswith(name))
-    instruction = json.loads(path.read_text(encoding="utf-8"))["instruction"]
+    instruction = json.loads(path.read_bytes())["instruction"]
     assert re.findall(r"^(\w+): \S", instruction, re.MULTILINE) == KEYS
     language = path.stem.rpartition("_")[2]
     plain = ScriptedJudge({"RubricScoreOutput": {"feedback": "f", "score": 2}})
@@ -51,7 +51,7 @@ def test_the_rubrics_of_a_pack_are_replaced_and_nothing_else(path: Path) -> None
 def test_a_pack_that_does_not_hold_rubrics_once_is_told(instruction: str, tmp_path: Path) -> None:
     name = NAMES[1]
     [path] = [path for path in PACKS if path.name.startswith(f"{name}_") and "spanish" in path.name]
-    (tmp_path / path.name).write_text(json.dumps({**json.loads(path.read_text("utf-8")), "instruction": instruction}))
+    (tmp_path / path.name).write_text(json.dumps({**json.loads(path.read_bytes()), "instruction": instruction}))
     with pytest.raises(PromptError, match="the spanish pack of scoring_prompt must have its rubrics once"):
         evaluator(name, language="spanish", prompts_dir=str(tmp_path)).evaluate([ROW])
 

@@ -9,7 +9,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.metrics import canonical_name
 from rag_evaluator.statistics import Scale
 
-DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from known_verifier import KnownVerifier
 from statement_judge import (
     BOOKS,
@@ -28,7 +29,7 @@ STATEMENTS = "faithfulness_statement_generator_prompt_dutch"
 VERDICTS = "faithfulness_nli_statement_prompt_dutch"
 
 
-def value(metric: str, options: dict[str, Any], *args: Any, **kwargs: Any) -> float:
+def value(metric: str, options: Json, *args: Any, **kwargs: Any) -> float:
     score = scored(metric, options, *args, **kwargs).scores[metric][0]
     assert score.reason is None
     return score.value
@@ -113,14 +114,14 @@ def test_noise_sensitivity_asks_about_each_context_alone() -> None:
         *(("noise_sensitivity", {"mode": mode}) for mode in ("relevant", "irrelevant")),
     ],
 )
-def test_a_verifier_that_says_the_same_as_the_judge_gives_ragas_score(metric: str, options: dict[str, Any]) -> None:
+def test_a_verifier_that_says_the_same_as_the_judge_gives_ragas_score(metric: str, options: Json) -> None:
     judged = value(metric, options, Judge(*JUDGED))
     assert value(metric, {**options, **BY_VERIFIER}, Judge(), KnownVerifier(CERTAIN, other=0.0)) == judged
 
 
 def test_signatures_name_verifier_options_and_the_threshold_that_decides() -> None:
-    def signature(options: dict[str, Any], threshold: float = 0.5) -> str:
-        settings: dict[str, Any] = {"metrics": ["faithfulness"], "metric_options": {"faithfulness": options}}
+    def signature(options: Json, threshold: float = 0.5) -> str:
+        settings: Json = {"metrics": ["faithfulness"], "metric_options": {"faithfulness": options}}
         settings["verifier"] = {"threshold": threshold}
         return RAGEvaluator(settings, Judge(), verifier=KnownVerifier({})).signatures()["faithfulness"]
 
@@ -152,7 +153,7 @@ def test_a_wrong_option_is_refused_with_its_line_before_anything_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("config.yaml").write_text(f"{text}\n", encoding="utf-8")
+    Path("config.yaml").write_text(f"{text}\n", "utf-8")
     with pytest.raises(ConfigError) as caught:
         RAGEvaluator.from_config("config.yaml")
     assert str(caught.value).removeprefix("config.yaml, ").startswith(message)

@@ -9,6 +9,7 @@ from unicodedata import category, normalize
 from unicodedata import name as name_of
 
 import pytest
+from folders import lines_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
@@ -153,7 +154,7 @@ def test_a_row_about_the_example_of_the_prompt_is_no_copy() -> None:
 
 @pytest.mark.parametrize("language", ["japanese", "korean", "hindi", "arabic"])
 def test_copies_are_found_in_other_scripts(language: str) -> None:
-    pack = json.loads(Path(f"prompts/{language}/faithfulness_statement_generator_prompt_{language}.json").read_text())
+    pack = json.loads(Path(f"prompts/{language}/faithfulness_statement_generator_prompt_{language}.json").read_bytes())
     statements = pack["examples"][0]["output"]["statements"]
     [score] = evaluate("faithfulness", faithfulness(statements), language=language).scores["faithfulness"]
     assert score.reason == COPIED
@@ -192,10 +193,10 @@ def test_flags_are_kept_in_files_and_reported_first(tmp_path: Path) -> None:
 
     evaluator = RAGEvaluator({"metrics": ["faithfulness"], "name": "x"}, ScriptedJudge(answer, model_id="s"))
     results = evaluator.evaluate(rows, folder=tmp_path)
-    summary = json.loads((tmp_path / "summary.json").read_text())["faithfulness"]
+    summary = json.loads((tmp_path / "summary.json").read_bytes())["faithfulness"]
     assert (summary["mean"], summary["ci_low"], summary["coverage"]) == (None, None, 1 / 12)
     assert (summary["flagged"], summary["flags"]["copied"], summary["reasons"]) == (11, 11, {COPIED: 11})
-    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
+    details = lines_of(tmp_path / "details.jsonl")
     assert details[0]["flags"]["copied"] == [EINSTEIN]
     assert "flags" not in details[3]
     assert str(results).splitlines()[0] == (
@@ -254,7 +255,7 @@ def contradictory(texts: Sequence[str]) -> list[str]:
 
 def test_equal_texts_are_equal_as_a_whole() -> None:
     """`benchmarks/work_checks.jsonl` has pairs that differ by a sign, and pairs that are one."""
-    lines = map(json.loads, Path("benchmarks/work_checks.jsonl").read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, Path("benchmarks/work_checks.jsonl").read_text("utf-8").splitlines())
     pairs = [(line["kind"], line["texts"]) for line in lines if "texts" in line]
     wrong = [pair for pair in pairs if bool(contradictory(pair[1])) != (pair[0] == "texts that are one")]
     assert (wrong, len(pairs) > 50) == ([], True)

@@ -5,19 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
-PAGE = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text("utf-8")
 TABLE = PAGE.split("| metric | value | example |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
 VECTORS = {"Where is Tesk?": [1.0, 0.0], "Which town?": [0.6, 0.8], "response": [1.0, 0.0], "reference": [0.6, 0.8]}
 BASE = {"user_input": "Where is Tesk?", "response": "response", "reference": "reference", "retrieved_contexts": ["one"]}
 THREE = {"retrieved_contexts": ["one", "two", "three"]}
 CHUNKS = {"retrieved_contexts": ["a", "b", "c"], "reference_contexts": ["b", "d", "e"]}
 RIVER = {"response": "Tesk lies on the river Om", "reference": "Tesk lies on the river Om today"}
-Answers = list[dict[str, Any]]
+Answers = list[Json]
 
 
 class Vectors(Embeddings):
@@ -30,11 +31,11 @@ class Vectors(Embeddings):
         return VECTORS[text]
 
 
-def statements(*texts: str) -> dict[str, Any]:
+def statements(*texts: str) -> Json:
     return {"statements": list(texts)}
 
 
-def verdicts(*numbers: int) -> dict[str, Any]:
+def verdicts(*numbers: int) -> Json:
     return {"statements": [{"statement": f"s{n}", "reason": "r", "verdict": v} for n, v in enumerate(numbers)]}
 
 
@@ -68,7 +69,7 @@ def choices(*supported: int) -> Answers:
     return [{"choice": choice} for number in supported for choice in ((1, 2) if number else (2, 1))]
 
 
-EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
+EXAMPLES: dict[str, tuple[Json, Answers]] = {
     "faithfulness": ({}, [statements("s0", "s1", "s2"), verdicts(1, 1, 0)]),
     "answer_relevancy": ({}, [{"question": "Which town?", "noncommittal": 0}] * 3),
     "context_precision_with_reference": (THREE, useful(1, 0, 1)),

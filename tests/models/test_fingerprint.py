@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aliases import Patch
 
 from rag_evaluator.files import file_digest
 from rag_evaluator.hub import fingerprint
@@ -15,14 +16,14 @@ LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: Patch) -> Path:
     """The cache, a folder of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "rag_evaluator" / "fingerprints"
 
 
 @pytest.fixture
-def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def hashed(monkeypatch: Patch) -> list[str]:
     """Names of the files that are read."""
     names: list[str] = []
 
@@ -50,7 +51,7 @@ def age(path: Path) -> None:
 
 
 @pytest.fixture(autouse=True)
-def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def later(monkeypatch: Patch) -> Callable[[float], None]:
     """The clock of the cache, an hour ahead, so that no file is fresh; `later(0)` is the true time."""
     now = time.time_ns
 
@@ -136,11 +137,11 @@ def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("x", encoding="utf-8")
+    (tmp_path / "cache").write_text("x", "utf-8")
     assert fingerprint(model_of(tmp_path / "model")) == fingerprint(model_of(tmp_path / "copy"))
 
 
-def test_a_user_without_a_home_has_models_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home_has_models_all_the_same(tmp_path: Path, monkeypatch: Patch) -> None:
     model = model_of(tmp_path / "model")
     expected = fingerprint(model)
     monkeypatch.delenv("XDG_CACHE_HOME")

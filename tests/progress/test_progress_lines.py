@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from aliases import Patch
 from folders import run_command
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
@@ -29,7 +30,7 @@ Seen = list[tuple[float, str]]
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
+def seen(monkeypatch: Patch) -> Seen:
     """The lines of the commands of a test, with their time; they come so often as in a run that is much longer."""
     lines: Seen = []
     monkeypatch.setattr(
@@ -66,16 +67,14 @@ def slow(response):
 """
 
 
-def test_lines_come_while_the_event_loop_is_blocked(
-    seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_come_while_the_event_loop_is_blocked(seen: Seen, tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "blocking_metric.py").write_text(BLOCKING, encoding="utf-8")
-    (tmp_path / "rows.jsonl").write_text('{"response": "Tesk"}\n{"response": "Brak"}\n', encoding="utf-8")
+    (tmp_path / "blocking_metric.py").write_text(BLOCKING, "utf-8")
+    (tmp_path / "rows.jsonl").write_text('{"response": "Tesk"}\n{"response": "Brak"}\n', "utf-8")
     (tmp_path / "config.yaml").write_text(
         "dataset: rows.jsonl\nmetrics: [slow]\noutput_dir: out\nname: run\nreport: false\n"
         'custom_metrics: {slow: {function: "blocking_metric:slow", columns: [response], range: [0, 1]}}\n',
-        encoding="utf-8",
+        "utf-8",
     )
     began = time.monotonic()
     run_command(tmp_path / "config.yaml")
@@ -86,7 +85,6 @@ def test_lines_come_while_the_event_loop_is_blocked(
     assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/min, 00:00:0\d left", line) for _, line in seen)
 
 
-LOADING = "loading "
 SCORES = "scores "
 QUESTIONS = "questions "
 
@@ -114,7 +112,7 @@ def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> N
     assert shown(state) == line
 
 
-def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: Patch) -> None:
     waited = list[float]()
     shown = list[State]()
 
@@ -129,7 +127,7 @@ def test_lines_come_after_two_seconds_and_then_every_fifteen(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("kind", ["closed", "none", "full pipe", "broken pipe"])
-def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_path: Path) -> None:
+def test_a_command_ends_whatever_has_become_of_standard_error(kind: str) -> None:
     code = (
         "import sys, time\n"
         "from rag_evaluator.files.progress import ACTIVITY\n"
@@ -150,7 +148,7 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     assert (done.returncode, done.stdout) == (0, "ended\n")
 
 
-def test_time_of_loading_is_no_time_of_judging(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_of_loading_is_no_time_of_judging(monkeypatch: Patch) -> None:
     now = [0.0]
     monkeypatch.setattr("rag_evaluator.files.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
     with ACTIVITY.counted("scores") as at:

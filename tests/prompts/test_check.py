@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aliases import Capture, Json, Patch
 from folders import error_of, output_of, run_command
 
 from rag_evaluator.cli.main import main
@@ -16,7 +17,6 @@ from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import PACKAGED, Fault, PackSet, check_packs, english_pack, foreign, languages_in, pack_path
 from tests.loaded_prompts import Asked, load_prompts, shipped
 
-Capture = pytest.CaptureFixture[str]
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
 NLI = "faithfulness_nli_statement_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
@@ -25,7 +25,7 @@ GROUNDED = "groundedness_prompt_spanish.json"
 SUPPORTS = "La premisa respalda la hipótesis."
 NOT = "La premisa no respalda la hipótesis."
 PRECISION = "context_precision_with_reference_prompt_spanish.json"
-Change = Callable[[dict[str, Any]], object]
+Change = Callable[[Json], object]
 
 
 ORIGINALS = all_prompts()
@@ -43,7 +43,7 @@ def broken(tmp_path: Path) -> Callable[[str, Change], list[Fault]]:
         shutil.copy(path, tmp_path)
 
     def faults(name: str, change: Change) -> list[Fault]:
-        pack = json.loads((tmp_path / name).read_text("utf-8"))
+        pack = json.loads((tmp_path / name).read_bytes())
         change(pack)
         (tmp_path / name).write_text(json.dumps(pack, ensure_ascii=False), "utf-8")
         found = check_language(tmp_path, "spanish")
@@ -56,7 +56,7 @@ def broken(tmp_path: Path) -> Callable[[str, Change], list[Fault]]:
 def at(*place: Any, value: Any) -> Change:
     """Sets what stands at a place."""
 
-    def change(pack: dict[str, Any]) -> None:
+    def change(pack: Json) -> None:
         holder: Any = pack
         for part in place[:-1]:
             holder = holder[part]
@@ -66,7 +66,7 @@ def at(*place: Any, value: Any) -> Change:
 
 
 def in_instruction(old: str, new: str) -> Change:
-    def change(pack: dict[str, Any]) -> None:
+    def change(pack: Json) -> None:
         assert old in pack["instruction"]
         pack["instruction"] = pack["instruction"].replace(old, new)
 
@@ -178,7 +178,7 @@ def test_packs_of_one_language_under_the_name_of_another_are_caught(one: str, ot
     chosen = dict(list(ORIGINALS.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1])
     for key in chosen:
         [path] = shipped(pack_path(Path(), key, other).name)
-        pack = json.loads(path.read_text("utf-8"))
+        pack = json.loads(path.read_bytes())
         pack_path(tmp_path, key, one).write_text(json.dumps({**pack, "language": one}), "utf-8")
     for path, faults in check_packs(PackSet(chosen, one, tmp_path)).items():
         assert "language" in {fault.kind for fault in faults}, path
@@ -211,7 +211,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(tmp_path: Path, c
 
 @pytest.mark.parametrize("action", ["check", "adapt"])
 def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
-    action: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    action: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("rag_evaluator.prompts.adapt._adapt", lambda *_: SimpleNamespace(written=[], kept=[], marked=0))
     folder = [str(tmp_path)] if action == "check" else ["--folder", str(tmp_path)]
@@ -286,7 +286,7 @@ def test_a_language_that_is_not_known_may_be_any_but_english() -> None:
 
 @pytest.mark.parametrize(("language", "folder"), [("es", "mine"), ("english", "orig_prompts")])
 def test_export_takes_language_and_folder_from_a_configuration(
-    language: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    language: str, folder: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """English prompts are written again, so they never go to the folder of packs that may have been changed."""
     monkeypatch.chdir(tmp_path)

@@ -60,7 +60,7 @@ def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
 @pytest.mark.parametrize("key", KEYS, ids="-".join)
 def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(key: Key, saved: Path) -> None:
     path = PackSet(prompts_owned([key[0]]), "es", saved).find()[0][key]
-    older = json.loads(path.read_text(encoding="utf-8"))
+    older = json.loads(path.read_bytes())
     prompt = load_prompts([key[0]], "es", saved)[key].prompt
     assert isinstance(prompt, PackPrompt)
     assert prompt.instruction == older["instruction"]
@@ -87,9 +87,9 @@ def test_claims_of_an_older_pack_are_shown_at_the_default_levels(saved: Path) ->
 def test_a_field_that_no_longer_exists_is_left_out(saved: Path, tmp_path: Path) -> None:
     path = tmp_path / "answer_relevancy_response_relevance_prompt_spanish.json"
     path.write_bytes((saved / path.name).read_bytes())
-    pack = json.loads(path.read_text(encoding="utf-8"))
+    pack = json.loads(path.read_bytes())
     pack["examples"][0]["input"] |= {"context": "Ulm", "answer": "y"}
-    path.write_text(json.dumps(pack), encoding="utf-8")
+    path.write_text(json.dumps(pack), "utf-8")
     loaded = load_prompts(["answer_relevancy"], "es", tmp_path)["answer_relevancy", "prompt"]
     assert loaded.pack.examples[0]["input"].keys() == {"response"}
 
@@ -106,7 +106,7 @@ def test_statements_that_were_given_sentence_by_sentence_become_one_list(tmp_pat
         },
     }
     pack = {"ragas_version": "0.2.3", "original_hash": 12, "language": "spanish", "instruction": "Divide."}
-    path.write_text(json.dumps({**pack, "examples": [example]}), encoding="utf-8")
+    path.write_text(json.dumps({**pack, "examples": [example]}), "utf-8")
     key = ("faithfulness", "statement_generator_prompt")
     assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find()[0] == {key: path}
     loaded = load_prompts(["faithfulness"], "es", tmp_path)[key]

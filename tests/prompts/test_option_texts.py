@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 
 from rag_evaluator import PromptError
 from rag_evaluator.prompts import OwnPrompt, VerifyInput, option_texts
@@ -27,11 +28,11 @@ OPTIONS = {
 }
 
 
-def example(options: list[str], choice: Any) -> dict[str, Any]:
+def example(options: list[str], choice: Any) -> Json:
     return {"input": {"premise": "p", "hypothesis": "h", "options": options}, "output": {"choice": choice}}
 
 
-def options_of(examples: list[dict[str, Any]]) -> tuple[str, str]:
+def options_of(examples: list[Json]) -> tuple[str, str]:
     return option_texts(replace(OwnPrompt(*KEY).pack, examples=examples))
 
 
@@ -70,7 +71,7 @@ def test_the_true_option_of_the_first_example_comes_first() -> None:
         ([example([], 1)], r"examples\[0\]\.input\.options must be two different texts, got \[\]\."),
     ],
 )
-def test_other_options_than_the_same_two_are_refused(examples: list[dict[str, Any]], message: str) -> None:
+def test_other_options_than_the_same_two_are_refused(examples: list[Json], message: str) -> None:
     with pytest.raises(PromptError, match=message):
         options_of(examples)
 

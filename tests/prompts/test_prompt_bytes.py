@@ -39,7 +39,7 @@ def hashes() -> dict[str, str]:
 
 def test_text_and_grammar_of_every_prompt_in_every_language_are_as_recorded() -> None:
     files = (HASHES, *FILES.values())
-    recorded = {key: text for file in files for key, text in json.loads(file.read_text(encoding="utf-8")).items()}
+    recorded = {key: text for file in files for key, text in json.loads(file.read_bytes()).items()}
     today = hashes()
     assert {key for key in {*recorded, *today} if recorded.get(key) != today.get(key)} == set()
 
@@ -48,4 +48,4 @@ if __name__ == "__main__":
     made = hashes()
     for file in (HASHES, *FILES.values()):
         part = {key: text for key, text in made.items() if FILES.get(key.partition(".")[0], HASHES) == file}
-        file.write_text(json.dumps(part, indent=0) + "\n", encoding="utf-8")
+        file.write_text(json.dumps(part, indent=0) + "\n", "utf-8")

@@ -54,7 +54,7 @@ def test_all_prompts_are_those_that_the_metrics_ask_in_their_order() -> None:
 def packs(tmp_path: Path) -> Path:
     """A complete set of packs named Spanish: English examples, each instruction begun with a mark of its own."""
     for path in export(tmp_path):
-        pack = json.loads(path.read_text("utf-8"))
+        pack = json.loads(path.read_bytes())
         name = path.name.replace("_english.json", "")
         pack |= {"language": "spanish", "instruction": f"«{name}» ñandú: {pack['instruction']}"}
         spanish = path.with_name(f"{name}_spanish.json")
@@ -130,9 +130,9 @@ def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_pa
 def test_packs_that_prompts_dir_does_not_have_come_from_the_package(packs: Path) -> None:
     (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
     prompts = load_prompts(["faithfulness"], "es", packs)
-    packed = json.loads(shipped("faithfulness_nli_statement_prompt_spanish.json")[0].read_text("utf-8"))
+    packed = json.loads(shipped("faithfulness_nli_statement_prompt_spanish.json")[0].read_bytes())
     assert prompts["faithfulness", "nli_statement_prompt"].pack.instruction == packed["instruction"]
-    own = json.loads((packs / "faithfulness_statement_generator_prompt_spanish.json").read_text("utf-8"))
+    own = json.loads((packs / "faithfulness_statement_generator_prompt_spanish.json").read_bytes())
     assert prompts["faithfulness", "statement_generator_prompt"].pack.instruction == own["instruction"]
 
 
@@ -204,7 +204,7 @@ def test_a_fault_of_a_pack_is_named_with_its_file_key_and_place(
     packs: Path, change: Callable[[Any], Any], message: str
 ) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
+    path.write_text(json.dumps(change(json.loads(path.read_bytes()))), "utf-8")
     with pytest.raises(PromptError) as caught:
         load_prompts(["answer_relevancy"], "es", packs)
     assert str(caught.value).startswith(f"{path}: {message}")
@@ -219,13 +219,13 @@ def test_a_pack_that_is_no_json_is_named(packs: Path) -> None:
 
 def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text(path.read_text("utf-8"), encoding="utf-8-sig")
+    path.write_text(path.read_text("utf-8"), "utf-8-sig")
     assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
 
 
 def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path) -> None:
     key = ("faithfulness", "nli_statement_prompt")
-    pack = json.loads((ROOT / "orig_prompts" / "faithfulness_nli_statement_prompt_english.json").read_text("utf-8"))
+    pack = json.loads((ROOT / "orig_prompts" / "faithfulness_nli_statement_prompt_english.json").read_bytes())
     same = tmp_path / "answer_relevancy_prompt_english.json"
     shutil.copy(ROOT / "orig_prompts" / same.name, same)
     usual = load_prompts(["answer_relevancy"], "en", tmp_path)["answer_relevancy", "prompt"]

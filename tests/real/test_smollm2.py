@@ -1,16 +1,14 @@
 """A real instruct model, of a GGUF file: every question is answered, and its own work is checked."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from aliases import Rows
+from folders import lines_of
 
 from rag_evaluator import METRICS, Judge, RAGEvaluator, Results, check, generate, sort
 from rag_evaluator.resources import packaged
 from rag_evaluator.results import REASONS
-
-Rows = list[dict[str, Any]]
 
 
 def test_it_answers_as_people_know_it(judge: Judge) -> None:
@@ -41,7 +39,7 @@ def test_context_recall_has_a_verdict_for_each_sentence_of_the_reference(smollm2
 
 @pytest.mark.slow
 def test_the_first_sentence_about_the_bundled_sample_names_copies_and_contradictions(judge: Judge) -> None:
-    rows = [json.loads(line) for line in packaged("examples/dataset.jsonl").read_text("utf-8").splitlines()]
+    rows = lines_of(packaged("examples/dataset.jsonl"))
     results = RAGEvaluator({"metrics": ["faithfulness"]}, judge).evaluate(rows)
     assert str(results).splitlines()[0] == (
         "faithfulness has no figure: 12 of 12 rows could not be scored (in 11 the judge repeats the example of its "

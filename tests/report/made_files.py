@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from folders import write_lines
+
 from rag_evaluator import Results, load_dataset
 from rag_evaluator.results import Score
 from rag_evaluator.statistics import Scale
@@ -48,8 +50,8 @@ def made_run(
     summary = Results(samples, {name: list(map(_score, scores[name])) for name in scores}, {}, reported).summary()
     (folder / "manifest.json").write_text(json.dumps(made))
     (folder / "summary.json").write_text(json.dumps(summary))
-    (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in written))
-    (folder / "details.jsonl").write_text("".join(json.dumps(line) + "\n" for line in details))
+    write_lines(folder / "scores.jsonl", written)
+    write_lines(folder / "details.jsonl", details)
     return folder
 
 

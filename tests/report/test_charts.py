@@ -98,7 +98,7 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     folder = made_run(
         tmp_path / "run", {HOSTILE: [0.1, NONE, 1.0]}, groups=groups, config=config, signatures=signatures, name=HOSTILE
     )
-    summary = json.loads((folder / "summary.json").read_text())
+    summary = json.loads((folder / "summary.json").read_bytes())
     summary[HOSTILE]["reasons"] = {HOSTILE + str(number): 1 for number in range(70)}
     (folder / "summary.json").write_text(json.dumps(summary))
 

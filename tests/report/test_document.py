@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Patch
 from bs4 import BeautifulSoup
 from folders import is_there
 
@@ -49,7 +50,7 @@ def run(tmp_path: Path) -> Run:
 def report(tmp_path: Path) -> Callable[..., Page]:
     def made(*folders: Path) -> Page:
         write_document(folders, tmp_path / "report.html", compare(*folders) if len(folders) > 1 else None)
-        return Page((tmp_path / "report.html").read_text(encoding="utf-8"), "html.parser")
+        return Page((tmp_path / "report.html").read_text("utf-8"), "html.parser")
 
     return made
 
@@ -77,9 +78,7 @@ def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(
     assert about["labels"] == {"0": "Q7", "3": "9"}
 
 
-def test_each_row_can_be_opened_from_its_part(
-    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_row_can_be_opened_from_its_part(run: Run, report: Callable[..., Page], monkeypatch: Patch) -> None:
     monkeypatch.setattr("rag_evaluator.report.document.PART_ROWS", 1)
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["part"] == 1
@@ -89,7 +88,7 @@ def test_each_row_can_be_opened_from_its_part(
 
 
 def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_rows(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     folder = run([row(number) for number in range(5)])
     alone = tmp_path / "alone.html"
@@ -142,7 +141,7 @@ def test_the_policy_admits_this_script_and_this_style_only_and_nothing_is_fetche
 
 
 def test_a_table_that_is_too_long_says_so_and_counts_all_rows(
-    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+    run: Run, report: Callable[..., Page], monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("rag_evaluator.report.document.ROWS", 2)
     page = report(run([row(number) for number in range(3)]))
@@ -181,7 +180,7 @@ def test_a_row_is_called_by_its_id_else_by_its_line_in_the_run_that_is_named_whe
 
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:
     """`make run`, then a copy of `results/demo/report.html`, makes it anew."""
-    page = (ROOT / "docs" / "sample-report.html").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "sample-report.html").read_text("utf-8")
     assets = ROOT / "rag_evaluator" / "report" / "assets"
     for names in (SCRIPTS, STYLES):
-        assert "\n".join((assets / name).read_text(encoding="utf-8") for name in names) in page
+        assert "\n".join((assets / name).read_text("utf-8") for name in names) in page

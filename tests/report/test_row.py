@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from bs4 import BeautifulSoup, Tag
+from folders import lines_of, write_lines
 from pydantic import BaseModel
 from report.made_files import made_run
 
@@ -17,10 +19,10 @@ from rag_evaluator.results import GRADES, SIGNS, Run
 from rag_evaluator.results import numbers_of as verdicts_of
 from rag_evaluator.statistics import Scale
 
-TONE: dict[str, Any] = {
+TONE: Json = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}
 }
-CONFIG: dict[str, Any] = {
+CONFIG: Json = {
     "name": "made",
     "metrics": ["faithfulness", "context_precision", "retrieval_recall", "tone", "exact_match"],
     "custom_metrics": TONE,
@@ -28,7 +30,7 @@ CONFIG: dict[str, Any] = {
 STATEMENTS = {"He was born in Tesk.": 1, "Tesk is a city.": 0}
 
 
-def answer(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
+def answer(prompt: str, model: type[BaseModel]) -> Json:
     """What the judge says: the first statement is supported, the first context helps."""
     said = {
         "StatementGeneratorOutput": {"statements": list(STATEMENTS)},
@@ -60,7 +62,7 @@ ROW = {
 }
 
 
-def made(folder: Path, rows: list[dict[str, Any]] | None = None, judge: Any = None, **config: Any) -> Run:
+def made(folder: Path, rows: list[Json] | None = None, judge: Any = None, **config: Any) -> Run:
     RAGEvaluator({**CONFIG, **config}, judge=judge or ScriptedJudge(answer)).evaluate(rows or [ROW], folder=folder)
     return Run(folder)
 
@@ -91,10 +93,10 @@ def section(article: Any, metric: str) -> Any:
 
 def change_details(run: Run, change: Any) -> Run:
     path = run.folder / "details.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = lines_of(path)
     for line in lines:
         change(line)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, lines)
     return Run(run.folder)
 
 
@@ -122,7 +124,7 @@ def test_a_row_shows_its_texts_scores_and_other_columns(run: Run) -> None:
 def test_statements_have_sign_and_word_reason_and_confidence(tmp_path: Path) -> None:
     run = made(tmp_path / "run", metrics=["faithfulness"])
 
-    def confident(line: dict[str, Any]) -> None:
+    def confident(line: Json) -> None:
         line["judgements"][1]["confidence"] = [0.91, None]
 
     faithfulness = section(parsed(row_html(change_details(run, confident), 0)), "faithfulness")
@@ -165,7 +167,7 @@ def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: P
 )
 def test_columns_are_read_as_the_run_read_them_and_the_rest_is_shown(
     tmp_path: Path,
-    row: dict[str, Any],
+    row: Json,
     columns: dict[str, str],
     question: str,
     contexts: list[str],
@@ -271,7 +273,7 @@ def judged_run(folder: Path, metric: str, scale: Scale, **judgement: Any) -> Run
     ],
 )
 def test_grades_lists_and_unknown_keys_are_shown_by_the_scale_or_plainly(
-    metric: str, response: Any, values: dict[str, Any], scale: Scale, expected: list[tuple[str, str]], tmp_path: Path
+    metric: str, response: Any, values: Json, scale: Scale, expected: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     run = judged_run(tmp_path, metric, scale, input=values, response=response, confidence=[0.5])
     badges = find(parsed(row_html(run, 0)), ".verdict .badge")

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from aliases import Json
 
 from rag_evaluator.results import verdict_changes
-
-Json = dict[str, Any]  # Any: JSON
 
 
 def record(metric: str, *judgements: Json) -> Json:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture
 from folders import output_of, write_config
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -201,7 +202,7 @@ Printed = Callable[..., str]
 
 
 @pytest.fixture
-def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Printed:
+def printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Printed:
     """`printed(scores, topics, text)`: what the command prints of a run with these scores, one a topic."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "metric_of_text.py").write_text("def score(response):\n    return float(response)\n", "utf-8")
@@ -254,7 +255,7 @@ def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report
     assert results.summary()["semantic_similarity"]["ci_warning"].startswith(said)
     assert f"semantic_similarity: warning: {said}" in str(results)
     results.write(tmp_path)
-    assert json.loads((tmp_path / "summary.json").read_text())["semantic_similarity"]["ci_warning"].startswith(said)
+    assert json.loads((tmp_path / "summary.json").read_bytes())["semantic_similarity"]["ci_warning"].startswith(said)
     shown = MetricLine("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
     assert shown.notes[0].startswith(f"warning: {said}")
     assert "ci_warning" not in figures_of([1.0, 0.9, 0.8], "semantic_similarity")

@@ -5,12 +5,12 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import openpyxl
 import pandas as pd
 import pytest
-from folders import contents_of
+from aliases import Json
+from folders import contents_of, lines_of
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.files import file_digest
@@ -28,12 +28,8 @@ AWKWARD = {
 }
 
 
-def results_of(rows: list[dict[str, Any]], **scores: list[Score]) -> Results:
+def results_of(rows: list[Json], **scores: list[Score]) -> Results:
     return Results(load_dataset(rows), scores, {name: f"metric:{name}" for name in scores}, {"name": "run"})
-
-
-def lines_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n")[:-1]]
 
 
 def csv_of(path: Path) -> list[dict[str, str]]:
@@ -41,7 +37,7 @@ def csv_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def xlsx_of(path: Path) -> list[dict[str, Any]]:
+def xlsx_of(path: Path) -> list[Json]:
     """Rows of cells, by column name."""
     heading, *rows = openpyxl.load_workbook(path)["scores"].iter_rows()
     return [dict(zip((cell.value for cell in heading), row, strict=True)) for row in rows]
@@ -76,8 +72,8 @@ def test_a_missing_score_is_null_in_json_nan_in_pandas_and_empty_in_spreadsheets
 
 def test_the_summary_is_written_as_it_is_returned(three: Results, tmp_path: Path) -> None:
     three.write(tmp_path)
-    assert json.loads((tmp_path / "summary.json").read_text("utf-8")) == three.summary()
-    assert json.loads((tmp_path / "manifest.json").read_text("utf-8")) == {
+    assert json.loads((tmp_path / "summary.json").read_bytes()) == three.summary()
+    assert json.loads((tmp_path / "manifest.json").read_bytes()) == {
         "program": "rag_evaluator",
         "name": "run",
         "written": {
@@ -198,7 +194,7 @@ def test_details_follow_every_number(tmp_path: Path) -> None:
     assert "Ávila" in (tmp_path / "details.jsonl").read_text("utf-8")
 
 
-def test_contexts_that_were_left_out_are_named_in_their_row(tmp_path: Path) -> None:
+def test_contexts_that_were_left_out_are_named_in_their_row() -> None:
     rows = [{"user_input": text, "retrieved_contexts": ["a", "b", "c"]} for text in ("cut", "whole")]
     results = results_of(
         rows,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import write_lines
 
 from rag_evaluator import RAGEvaluator, ResultsError, load_dataset
 from rag_evaluator.results import Run
@@ -26,7 +27,7 @@ def test_the_details_of_every_row_are_found_whatever_their_sizes(tmp_path, sizes
 
 def test_a_row_is_read_without_those_before_it(tmp_path):
     rows = [{"user_input": f"question {number}" * number} for number in range(9)]
-    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(tmp_path / "scores.jsonl", rows)
     (tmp_path / "manifest.json").write_text('{"program": ""}')
     run = Run(tmp_path)
 
@@ -38,7 +39,7 @@ def test_a_row_is_read_without_those_before_it(tmp_path):
 
 def test_rows_of_a_run_are_kept_on_disk(tmp_path):
     rows = [{"user_input": f"question {number}" * 40, "m": 1.0} for number in range(5_000)]
-    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(tmp_path / "scores.jsonl", rows)
     (tmp_path / "manifest.json").write_text('{"program": "", "metrics": ["m"]}')
     (tmp_path / "summary.json").write_text('{"m": {"count": 5000}}')
     run = Run(tmp_path)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from folders import error_of, is_there, run_command
+from aliases import Capture
+from folders import error_of, is_there, run_command, write_lines
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import RAGEvaluator, ResultsError
@@ -27,7 +28,7 @@ def edited(folder: Path) -> None:
 
 
 def without_a_metric(folder: Path) -> None:
-    summary = json.loads((folder / "summary.json").read_text())
+    summary = json.loads((folder / "summary.json").read_bytes())
     del summary["exact_match"]
     (folder / "summary.json").write_text(json.dumps(summary))
 
@@ -65,7 +66,7 @@ def call(runs: Path, words: list[str]) -> int:
 @pytest.mark.parametrize("change", CHANGES.values(), ids=list(CHANGES))
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=list(COMMANDS))
 def test_scores_that_are_not_as_written_are_refused_with_the_file_and_the_command(
-    words: list[str], change: Change, runs: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], change: Change, runs: Path, capsys: Capture
 ) -> None:
     change(runs / "run")
     assert call(runs, words) == 2
@@ -81,7 +82,7 @@ def test_pages_that_read_rows_refuse_them_too(runs: Path) -> None:
         list(Run(runs / "run").rows())
 
 
-def test_a_metric_that_was_taken_out_of_the_summary_is_missed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_that_was_taken_out_of_the_summary_is_missed(runs: Path, capsys: Capture) -> None:
     without_a_metric(runs / "run")
     assert call(runs, ["gate", "RUN", "--not-worse-than", "OTHER", "--margin", "1"]) == 2
     assert "summary.json: not as it was written" in capsys.readouterr().err
@@ -92,7 +93,7 @@ def test_a_metric_that_was_taken_out_of_the_summary_is_missed(runs: Path, capsys
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl"])
 def test_a_table_of_the_run_s_own_is_checked_against_the_manifest_beside_it(
-    name: str, runs: Path, capsys: pytest.CaptureFixture[str]
+    name: str, runs: Path, capsys: Capture
 ) -> None:
     path = runs / "run" / name
     run_command("gate", path, "--min", "mean:exact_match=0.5")
@@ -101,9 +102,9 @@ def test_a_table_of_the_run_s_own_is_checked_against_the_manifest_beside_it(
     assert f"{path}: not as it was written" in error_of(capsys, "gate", path, "--min", "mean:exact_match=0.5")
 
 
-def test_merge_writes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_writes_it_again(tmp_path: Path) -> None:
     data = tmp_path / "rows.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in exact_rows()))
+    write_lines(data, exact_rows())
     config = {"metrics": ["exact_match"], "dataset": str(data), "output_dir": str(tmp_path), "name": "run"}
     RAGEvaluator(config).run(tmp_path / "run")
     before = (tmp_path / "run" / "scores.jsonl").read_bytes()

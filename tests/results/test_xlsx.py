@@ -7,6 +7,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from aliases import Json
 
 from rag_evaluator import Results, load_dataset
 from rag_evaluator.metrics import about_metrics, select_metrics
@@ -37,13 +38,13 @@ def book_of(results: Results, folder: Path) -> Any:
     return openpyxl.load_workbook(results.write(folder) / "scores.xlsx")
 
 
-def table_of(sheet: Any) -> list[dict[str, Any]]:
+def table_of(sheet: Any) -> list[Json]:
     """Rows of cells, by the names in the first row."""
     heading, *rows = sheet.iter_rows()
     return [dict(zip((cell.value for cell in heading), row, strict=True)) for row in rows]
 
 
-def values_of(sheet: Any) -> list[dict[str, Any]]:
+def values_of(sheet: Any) -> list[Json]:
     return [{name: cell.value for name, cell in row.items()} for row in table_of(sheet)]
 
 
@@ -70,7 +71,7 @@ def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_
 
 
 NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
-ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
+ANSWERS: list[tuple[Any, list[float], list[Json]]] = [
     ({"rating": 2}, [0.75], [{"key": "rating", "value": 2}]),
     ({"reason": "r", "verdict": 1}, [0.9], [{"key": "verdict", "value": 1, "reason": "r"}]),
     (
@@ -99,7 +100,7 @@ ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("response", "confidence", "wanted"), ANSWERS, ids=lambda case: str(case)[:40])
 def test_a_judgement_is_a_row_for_each_verdict_in_it(
-    response: Any, confidence: list[float], wanted: list[dict[str, Any]], tmp_path: Path
+    response: Any, confidence: list[float], wanted: list[Json], tmp_path: Path
 ) -> None:
     error = "too long" if response is None else None
     results = results_of([0.5], ["faithfulness"], [judgement(response, confidence, "nli", error)])

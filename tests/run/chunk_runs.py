@@ -1,14 +1,13 @@
 """Runs in chunks, whole and half done."""
 
 from pathlib import Path
-from typing import Any
 
+from aliases import Rows
 from folders import results_of, run_command
 
 from rag_evaluator.results import FILES
 
 PLAIN = ["bleu_score", "exact_match"]
-Rows = list[dict[str, Any]]
 
 
 def make_rows(count: int) -> Rows:

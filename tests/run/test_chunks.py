@@ -18,9 +18,10 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from aliases import Capture, Json, ModelFolder, Patch
 from chunk_runs import PLAIN, half_done, make_rows, parts_of
 from command_starter import Zygote
-from folders import contents_of, printed, results_of, run_command, write_config
+from folders import bytes_of, contents_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.results import FILES
@@ -32,15 +33,6 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 KINDS = "context_relevance, semantic_similarity, bleu_score"  # by the judge, by embeddings, by neither
-
-
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return write_config(tmp_path, make_rows(40), f"metrics: [{', '.join(PLAIN)}]\nchunk_size: 4")
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in FILES}
 
 
 def begun(record: Path) -> list[str]:
@@ -99,7 +91,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_
     sampling: str,
     settings: str,
     tmp_path: Path,
-    model_folder: Callable[..., Path],
+    model_folder: ModelFolder,
     zygote: Zygote,
 ) -> None:
     rows = [
@@ -128,11 +120,11 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_
     assert numbers[0] == pytest.approx(numbers[1], abs=1e-5)  # docs/hpc.md: the last digits depend on the batch
 
 
-def confidences(line: dict[str, Any]) -> list[float]:
+def confidences(line: Json) -> list[float]:
     return [number for judgement in line["judgements"] for number in judgement["confidence"]]
 
 
-def without_confidence(line: dict[str, Any]) -> dict[str, Any]:
+def without_confidence(line: Json) -> Json:
     return {**line, "judgements": [{**judgement, "confidence": ()} for judgement in line["judgements"]]}
 
 
@@ -185,7 +177,7 @@ def test_what_is_in_the_making_is_finished_within_the_grace_time(zygote: Zygote,
     assert 0 < len(begun(record)) < 80
     assert kept(config) == set(begun(record))
     [note] = (results_of(config) / "journal" / "g1" / "workers").iterdir()
-    assert json.loads(note.read_text(encoding="utf-8"))["ended"] == "stopped by SIGTERM"
+    assert json.loads(note.read_bytes())["ended"] == "stopped by SIGTERM"
 
 
 def same_as_alone(config: Path, tmp_path: Path) -> None:
@@ -195,12 +187,12 @@ def same_as_alone(config: Path, tmp_path: Path) -> None:
     shared = bytes_of(results_of(config))
     for name in set(FILES) - {"manifest.json"}:
         assert shared[name] == alone[name], name
-    details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    details = (results_of(config) / "details.jsonl").read_text("utf-8").splitlines()
     keys = [(line["row"], line["metric"]) for line in map(json.loads, details)]
     assert keys == [(row, name) for row in range(40) for name in PLAIN]
 
 
-def test_merge_writes_what_one_undisturbed_process_writes(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_writes_what_one_undisturbed_process_writes(config: Path, capsys: Capture) -> None:
     run_command(config)
     before = bytes_of(results_of(config))
     for name in FILES:
@@ -220,7 +212,7 @@ DAMAGED: list[tuple[Callable[[bytes], bytes], str]] = [
 
 @pytest.mark.parametrize(("harm", "told"), DAMAGED)
 def test_a_damaged_chunk_is_refused_by_name_and_made_again_once_removed(
-    harm: Callable[[bytes], bytes], told: str, config: Path, capsys: pytest.CaptureFixture[str]
+    harm: Callable[[bytes], bytes], told: str, config: Path, capsys: Capture
 ) -> None:
     run_command(config)
     before = bytes_of(results_of(config))
@@ -237,7 +229,7 @@ def test_a_damaged_chunk_is_refused_by_name_and_made_again_once_removed(
 
 
 def test_two_configurations_on_one_folder_are_reported_and_nothing_is_lost(
-    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, config: Path, capsys: Capture
 ) -> None:
     half_done(config)
     before = contents_of(parts_of(config).iterdir())
@@ -260,7 +252,7 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
 
     with pytest.raises(ResultsError, match="another run that started over or updated took this folder over"):
         first.evaluate(rows, take_over, tmp_path)
-    assert len((tmp_path / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+    assert len((tmp_path / "scores.jsonl").read_text("utf-8").splitlines()) == 4
     second.evaluate(rows[:4], folder=tmp_path)
 
 
@@ -292,7 +284,7 @@ def test_no_more_scores_than_two_batches_of_the_judge_are_in_the_making() -> Non
 
 
 def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    caplog: pytest.LogCaptureFixture, monkeypatch: Patch, tmp_path: Path
 ) -> None:
     def full(*_: Any) -> Any:
         raise OSError("no space left")
@@ -317,9 +309,7 @@ def small_disk(folder: Path, size: str, options: str = "") -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def test_a_full_disk_is_reported_and_nothing_is_lost(
-    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(tmp_path: Path, config: Path, capsys: Capture) -> None:
     with small_disk(tmp_path / "disk", "64k") as disk:
         told = printed(capsys, 2, config, "--set", f"output_dir={disk}")
         assert "cannot be written: " in told
@@ -339,7 +329,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(
 
 
 def test_a_folder_that_is_read_only_is_reported_and_a_finished_run_in_it_can_be_shown(
-    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, config: Path, capsys: Capture
 ) -> None:
     with small_disk(tmp_path / "disk", "4m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
@@ -353,9 +343,7 @@ def test_a_folder_that_is_read_only_is_reported_and_a_finished_run_in_it_can_be_
         assert "Read-only" in printed(capsys, 2, "merge", disk / "run")
 
 
-def test_where_hard_links_are_missing_files_are_renamed(
-    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_hard_links_are_missing_files_are_renamed(tmp_path: Path, config: Path, monkeypatch: Patch) -> None:
     def refuse(source: Path, target: Path) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -394,7 +382,7 @@ def test_a_torn_last_line_of_unfinished_scores_is_dropped(torn: bytes, config: P
 
 @pytest.mark.parametrize("damage", [b"{broken}\n", b"\n", b"[]\n", b'{"sample": "a", "value": 1}\n', b"\xff\n"])
 def test_other_damage_of_unfinished_scores_is_reported_with_its_line(
-    damage: bytes, config: Path, capsys: pytest.CaptureFixture[str]
+    damage: bytes, config: Path, capsys: Capture
 ) -> None:
     run_command(config)
     part = parts_of(config) / "000002.jsonl"
@@ -420,7 +408,7 @@ def test_elements_of_an_array_that_run_again_only_help(config: Path) -> None:
 
 
 def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: Patch
 ) -> None:
     rows = [{"user_input": f"question {number}", "retrieved_contexts": ["Nolu"]} for number in range(4)]
     judge = ScriptedJudge({}, model_id="silent")
@@ -436,7 +424,7 @@ def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(
 
 
 def test_results_are_written_though_a_worker_of_another_machine_died_while_it_wrote_them(
-    config: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: Patch
 ) -> None:
     half_done(config, done=10)
     (results_of(config) / "journal" / "g1" / "tmp" / "merging").write_text("1\nanother-machine\n")

@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from chunk_runs import PLAIN, half_done, make_rows, parts_of
+from aliases import Capture
+from chunk_runs import half_done, make_rows, parts_of
 from folders import output_of, printed, results_of, run_command, write_config
 
 from rag_evaluator import ConfigError, RAGEvaluator
@@ -13,21 +14,14 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.results import FILES
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> Path:
-    return write_config(tmp_path, make_rows(40), f"metrics: [{', '.join(PLAIN)}]\nchunk_size: 4")
-
-
-def test_merge_counts_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_counts_what_is_missing_and_exits_with_75(config: Path, capsys: Capture) -> None:
     half_done(config)
     told = printed(capsys, 75, "merge", results_of(config))
     assert "4 of 10 chunks are missing (16 rows)." in told
     assert not [name for name in FILES if (results_of(config) / name).exists()]
 
 
-def test_a_chunk_of_another_run_or_place_is_refused(
-    tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_chunk_of_another_run_or_place_is_refused(tmp_path: Path, config: Path, capsys: Capture) -> None:
     other = write_config(tmp_path / "other", make_rows(41), "metrics: [bleu_score, exact_match]\nchunk_size: 4")
     assert main([str(config)]) == main([str(other)]) == 0
     shutil.copy(parts_of(other) / "000002.jsonl", parts_of(config))
@@ -38,27 +32,25 @@ def test_a_chunk_of_another_run_or_place_is_refused(
     assert f"{parts_of(config) / '000001.jsonl'}: foreign: it is chunk 3 of the plan" in told
 
 
-def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(config: Path, capsys: Capture) -> None:
     run_command(config)
-    (config.parent / "rows.jsonl").write_text(json.dumps(make_rows(1)[0]), encoding="utf-8")
+    (config.parent / "rows.jsonl").write_text(json.dumps(make_rows(1)[0]), "utf-8")
     told = printed(capsys, 2, "merge", results_of(config))
     assert "rows.jsonl: not the rows that were scored: the file has changed since." in told
 
 
-def test_a_damaged_manifest_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_manifest_is_reported(config: Path, capsys: Capture) -> None:
     half_done(config)
     manifest = results_of(config) / "journal" / "manifest.json"
-    whole = manifest.read_text(encoding="utf-8")
+    whole = manifest.read_text("utf-8")
     without = json.dumps({**json.loads(whole), "about": None})
     for text in ("", "{}", whole.replace('"units": 40', '"units": 39'), without):
-        manifest.write_text(text, encoding="utf-8")
+        manifest.write_text(text, "utf-8")
         assert f"{manifest}: damaged (" in printed(capsys, 2, config)
     run_command(config, "--fresh")
 
 
-def test_status_shows_what_is_done_and_what_is_missing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_shows_what_is_done_and_what_is_missing(config: Path, capsys: Capture) -> None:
     half_done(config)
     shown = output_of(capsys, "status", results_of(config))
     assert "chunks 6/10, scores 48/80 (60.0 %)" in shown
@@ -76,7 +68,7 @@ def test_status_shows_what_is_done_and_what_is_missing(config: Path, capsys: pyt
 
 
 def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
-    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    config: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half_done(config)
     for flag in ("--fresh", "--update"):
@@ -88,9 +80,7 @@ def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
     assert {name: (parts_of(config) / name).stat().st_ino for name in inodes} == inodes
 
 
-def test_rows_that_were_given_from_python_are_not_merged_by_a_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_that_were_given_from_python_are_not_merged_by_a_command(tmp_path: Path, capsys: Capture) -> None:
     RAGEvaluator({"metrics": ["exact_match"]}).evaluate(make_rows(1), folder=tmp_path)
     assert "its rows were given from Python" in printed(capsys, 2, "merge", tmp_path)
 

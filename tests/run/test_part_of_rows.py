@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Rows
 from folders import is_there, printed, results_of, run_command, write_config
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
@@ -19,8 +20,6 @@ from rag_evaluator.results import Run
 from rag_evaluator.run import Journal
 from rag_evaluator.run.worker_journal import WorkerJournal
 
-Capture = pytest.CaptureFixture[str]
-Rows = list[dict[str, Any]]
 JUDGED = "metrics: [context_relevance]\nchunk_size: 4"
 COUNT = 12
 
@@ -85,7 +84,7 @@ class TestWhichRows:
     def test_more_than_there_are_takes_all_and_says_so(self, tmp_path: Path, caplog: Any) -> None:
         assert evaluate(tmp_path, limit=20)[0] == [found["user_input"] for found in ROWS]
         assert caplog.messages == ["limit is 20, and there are 12 rows: all of them are taken"]
-        assert "part" not in json.loads((tmp_path / "manifest.json").read_text("utf-8"))
+        assert "part" not in json.loads((tmp_path / "manifest.json").read_bytes())
 
 
 class TestMoreRows:
@@ -164,7 +163,7 @@ class TestWhatResultsSay:
         assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, config, "--limit", "5")
         assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", results)
         assert "5 of 12 rows (limit)" in what_html(Run(results))
-        manifest = json.loads((results / "manifest.json").read_text("utf-8"))
+        manifest = json.loads((results / "manifest.json").read_bytes())
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
         merged = printed(capsys, 0, "merge", results)
         assert "5 rows from" in merged

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, ModelFolder, Patch, Rows
 from command_starter import Zygote
 from folders import contents_of, printed, results_of, run_command, write_config
 
@@ -21,7 +22,6 @@ from rag_evaluator.files import Appender
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
-Rows = list[dict[str, Any]]
 
 
 def rows_of(count: int) -> Rows:
@@ -57,15 +57,13 @@ def unpublish(config: Path, chunk: int, change: Callable[[bytes], bytes] = bytes
     return scores
 
 
-def test_a_damaged_value_of_an_unfinished_chunk_is_not_used(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_value_of_an_unfinished_chunk_is_not_used(config: Path, capsys: Capture) -> None:
     run_command(config)
     scores = unpublish(config, 1, lambda line: line.replace(b'"value": 0.0', b'"value": 7.0'))
     assert f"{scores}, line 1: damaged (its checksum does not fit)" in printed(capsys, 2, config)
 
 
-def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(config: Path, capsys: Capture) -> None:
     from rag_evaluator.files import checked_line, read_checked
 
     def spoil(line: bytes) -> bytes:
@@ -82,22 +80,20 @@ class TestStartingOver:
     """`--fresh` must not lose what there is before there is something new."""
 
     def test_fresh_with_a_broken_template_leaves_everything_as_it_was(
-        self, tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+        self, tmp_path: Path, model_folder: ModelFolder, capsys: Capture
     ) -> None:
         model = model_folder("llama-bytelevel")
         text = f"metrics: [context_relevance]\njudge: {{model: {model}, max_new_tokens: 32}}"
         config = write_config(tmp_path, rows_of(2), text)
         run_command(config)
         before = contents_of(results_of(config).rglob("*"))
-        (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
+        (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", "utf-8")
         printed(capsys, 2, config, "--fresh", "--set", "judge.chat_template=broken.jinja")
         after = contents_of(results_of(config).rglob("*"))
         assert before.items() <= after.items()
         assert "was complete already" in printed(capsys, 0, config)
 
-    def test_fresh_that_is_killed_before_its_first_score_loses_nothing(
-        self, config: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_fresh_that_is_killed_before_its_first_score_loses_nothing(self, config: Path, monkeypatch: Patch) -> None:
         run_command(config)
         before = contents_of(journal_files(config, "parts"))
 
@@ -132,39 +128,39 @@ FOREIGN = [
 @pytest.mark.parametrize(("name", "text"), FOREIGN)
 @pytest.mark.parametrize("flags", [(), ("--fresh",), ("--update",)])
 def test_files_that_are_not_ours_are_never_replaced(
-    name: str, text: str, flags: tuple[str, ...], config: Path, capsys: pytest.CaptureFixture[str]
+    name: str, text: str, flags: tuple[str, ...], config: Path, capsys: Capture
 ) -> None:
     path = results_of(config) / name
     path.parent.mkdir(parents=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, "utf-8")
     message = printed(capsys, 2, config, *flags)
     assert str(path.parent) in message
-    assert path.read_text(encoding="utf-8") == text
+    assert path.read_text("utf-8") == text
 
 
 @pytest.mark.parametrize(("name", "text"), FOREIGN[:4])
 def test_results_are_not_written_over_files_that_are_not_ours(name: str, text: str, tmp_path: Path) -> None:
     results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1))
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(RagEvaluatorError, match=f"holds {name}, which this program did not write"):
         results.write(tmp_path)
-    assert (tmp_path / name).read_text(encoding="utf-8") == text
+    assert (tmp_path / name).read_text("utf-8") == text
     results.write(tmp_path / "other")
     results.write(tmp_path / "other")
 
 
 def test_a_first_run_that_fails_before_any_score_does_not_lock_its_folder(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     text = f"metrics: [context_relevance]\njudge: {{model: {model_folder('llama-bytelevel')}, max_new_tokens: 32}}"
     config = write_config(tmp_path, rows_of(2), text)
-    (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
+    (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", "utf-8")
     printed(capsys, 2, config, "--set", "judge.chat_template=broken.jinja")
     assert "context_relevance" in printed(capsys, 0, config)
 
 
 def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_model(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: Capture
 ) -> None:
     code = (
         "import sys, time\nfrom rag_evaluator.models import Models\n"
@@ -213,9 +209,7 @@ def test_update_judges_only_what_it_does_not_have(after: Rows, asked: int, tmp_p
     assert asked_on_update(tmp_path, EIGHT, after, ["context_relevance"]) == asked
 
 
-def test_a_part_that_was_deleted_after_the_merge_is_made_again(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_that_was_deleted_after_the_merge_is_made_again(config: Path, capsys: Capture) -> None:
     run_command(config)
     before = contents_of(results_of(config).iterdir())
     journal_files(config, "parts")[1].unlink()
@@ -231,22 +225,20 @@ ODD = ["[]", '{"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": 
 
 @pytest.mark.parametrize("text", ODD)
 @pytest.mark.parametrize("name", ["workers", "summary.json", "merged.json"])
-def test_odd_files_of_a_finished_run_give_no_traceback(
-    name: str, text: str, config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_odd_files_of_a_finished_run_give_no_traceback(name: str, text: str, config: Path, capsys: Capture) -> None:
     run_command(config)
     summary = (results_of(config) / "summary.json").read_bytes()
     found = [path for path in results_of(config).rglob("*.json") if name in (path.name, path.parent.name)]
     assert found
     for path in found:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, "utf-8")
     assert "24/24" in printed(capsys, 0, "status", results_of(config))
     assert "exact_match" in printed(capsys, 0, config)
     assert (results_of(config) / "summary.json").read_bytes() == summary
 
 
 def test_a_finished_run_that_is_started_again_writes_nothing_and_notices_a_changed_file(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: Capture
 ) -> None:
     assert "written to" in printed(capsys, 0, config)
     again = printed(capsys, 0, config)
@@ -256,13 +248,13 @@ def test_a_finished_run_that_is_started_again_writes_nothing_and_notices_a_chang
     (results_of(config) / "copy").replace(results_of(config) / "scores.csv")
     assert "somebody has changed it" not in printed(capsys, 0, config)
     path = results_of(config) / "scores.csv"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("0.0", "1.0"), encoding="utf-8")
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("0.0", "1.0"), "utf-8")
     message = printed(capsys, 0, config)
     assert "scores.csv is not as written, somebody has changed it" in message
-    assert path.read_text(encoding="utf-8") != text
+    assert path.read_text("utf-8") != text
     printed(capsys, 0, "merge", results_of(config))
-    assert path.read_text(encoding="utf-8") == text
+    assert path.read_text("utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -273,7 +265,7 @@ def test_a_finished_run_that_is_started_again_writes_nothing_and_notices_a_chang
     ],
 )
 def test_status_does_not_show_a_killed_worker_as_working(
-    signals: list[list[float]], state: str, config: Path, zygote: Zygote, capsys: pytest.CaptureFixture[str]
+    signals: list[list[float]], state: str, config: Path, zygote: Zygote, capsys: Capture
 ) -> None:
     run = {"arguments": [str(config), "--grace", "60"], "environment": {"SLOW": "60"}, "signals": signals}
     assert zygote.run(config.parent / "record", run) != [0]
@@ -283,12 +275,10 @@ def test_status_does_not_show_a_killed_worker_as_working(
     assert "nobody works" in message
 
 
-def test_the_folder_of_an_older_version_is_refused_in_one_line(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_folder_of_an_older_version_is_refused_in_one_line(config: Path, capsys: Capture) -> None:
     journal = results_of(config) / "journal"
     journal.mkdir(parents=True)
-    (journal / "manifest.json").write_text('{"format": 1, "digest": "a", "plan": {}, "about": {}}', encoding="utf-8")
+    (journal / "manifest.json").write_text('{"format": 1, "digest": "a", "plan": {}, "about": {}}', "utf-8")
     for arguments in ([str(config)], ["status", str(results_of(config))], ["merge", str(results_of(config))]):
         message = printed(capsys, 2, *arguments)
         assert len(message.splitlines()) == 1
@@ -298,7 +288,7 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
 
 
 def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_scored(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: Capture
 ) -> None:
     rows = config.parent / "rows.jsonl"
 
@@ -325,7 +315,7 @@ def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path
 
 
 def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_behind(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, capsys: Capture
 ) -> None:
     run_command(config)
     scores = unpublish(config, 1)
@@ -347,7 +337,7 @@ def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_noth
     assert not [path.name for path in results_of(config).iterdir() if path.name.startswith(".")]
 
 
-def test_a_results_folder_that_cannot_be_made_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_results_folder_that_cannot_be_made_is_reported(config: Path, capsys: Capture) -> None:
     results_of(config).parent.mkdir()
     results_of(config).symlink_to("nowhere/at all")
     assert "cannot be written" in printed(capsys, 2, config)
@@ -380,9 +370,7 @@ def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it
     assert (tmp_path / "lines").read_bytes() == b"first line\nthird line\n"
 
 
-def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tilde_in_the_folders_of_python_calls_is_the_home_folder(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(1), folder="~/kept")
@@ -395,7 +383,7 @@ def test_the_same_command_twice_at_once_shares_the_work(config: Path, zygote: Zy
     arguments = [str(config), "--set", "judge.batch_size=1", "--set", "chunk_size=1"]
     run = {"arguments": arguments, "environment": {"SLOW": "0.05"}}
     assert zygote.run(record, run, run) == [0, 0]
-    made = record.read_text(encoding="utf-8").splitlines()
+    made = record.read_text("utf-8").splitlines()
     assert len(set(made)) == 24
     assert len(made) < 2 * 24
 

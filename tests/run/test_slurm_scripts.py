@@ -5,16 +5,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from aliases import Capture
 from folders import run_command
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_sbatch_gets_the_array_its_options_and_what_each_worker_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sbatch_gets_the_array_its_options_and_what_each_worker_runs(tmp_path: Path, capsys: Capture) -> None:
     config = tmp_path / "config.yaml"
-    config.write_text("metrics: [exact_match]\n", encoding="utf-8")
+    config.write_text("metrics: [exact_match]\n", "utf-8")
     given = ["--set", "limit=5", "--dry-run", "--", "--partition=gpu", "-A", "team"]
     run_command("submit", config, "--workers", "2", *given)
     launcher = f"--array=0-1 --partition=gpu -A team {ROOT / 'launcher.sh'}"

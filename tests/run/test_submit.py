@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Patch
 from folders import printed, write_config
 
 ROWS = [{"response": "In Tesk.", "reference": "In Tesk."}]
@@ -12,11 +13,11 @@ JUDGED = "metrics: [faithfulness]\njudge: {{model: {}}}"
 
 
 @pytest.fixture
-def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sent(tmp_path: Path, monkeypatch: Patch) -> Path:
     """The file in which an `sbatch` notes that it was called."""
     sbatch = tmp_path / "bin" / "sbatch"
     sbatch.parent.mkdir()
-    sbatch.write_text(f"#!/bin/sh\necho called >> {tmp_path}/sent\necho 7\n", encoding="utf-8")
+    sbatch.write_text(f"#!/bin/sh\necho called >> {tmp_path}/sent\necho 7\n", "utf-8")
     sbatch.chmod(0o755)
     monkeypatch.setenv("PATH", f"{sbatch.parent}:{os.environ['PATH']}")
     return tmp_path / "sent"
@@ -32,9 +33,7 @@ REFUSED: dict[str, tuple[str, list[dict[str, Any]], list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_every_worker_refuses_is_not_submitted(
-    case: str, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_every_worker_refuses_is_not_submitted(case: str, tmp_path: Path, sent: Path, capsys: Capture) -> None:
     settings, rows, words, expected = REFUSED[case]
     config = write_config(tmp_path, rows, settings or "metrics: [exact_match]")
     assert expected in printed(capsys, 2, "submit", config, "--workers", "2", *words)
@@ -50,15 +49,15 @@ def test_what_every_worker_refuses_is_not_submitted(
     ],
 )
 def test_the_answer_of_sbatch_is_printed(
-    script: str, code: int, said: str, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
+    script: str, code: int, said: str, tmp_path: Path, sent: Path, capsys: Capture
 ) -> None:
-    (sent.parent / "bin" / "sbatch").write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    (sent.parent / "bin" / "sbatch").write_text(f"#!/bin/sh\n{script}\n", "utf-8")
     config = write_config(tmp_path, ROWS, "metrics: [exact_match]")
     assert said in printed(capsys, code, "submit", config, "--workers", "2")
 
 
 def test_a_folder_above_models_is_refused_without_reading_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.delattr("rag_evaluator.tasks.manifest.fingerprint")
     (tmp_path / "models" / "one").mkdir(parents=True)

@@ -61,7 +61,7 @@ class Squares(Stage):
 
     def write(self, table: Table, folder: Path) -> Sequence[str]:
         values = [records["square"][0].value for _, records in table]
-        (folder / "squares.json").write_text(json.dumps(values), encoding="utf-8")
+        (folder / "squares.json").write_text(json.dumps(values), "utf-8")
         return self.files
 
 
@@ -103,7 +103,7 @@ def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
     with start(folder, "0/2", 0.0) as first, start(folder, "1/2", 0.0) as second:
         assert (first.wait(), second.wait()) == (0, 0)
     assert {path: path.stat().st_ino for path in before} == before  # nothing was made again
-    assert json.loads((folder / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]
+    assert json.loads((folder / "squares.json").read_bytes()) == [n**2 for n in range(COUNT)]
     (folder / "squares.json").unlink()
     assert main(["merge", str(folder)]) == 0
     assert "40 numbers from 8 chunks written" in capsys.readouterr().out
@@ -135,6 +135,6 @@ def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(t
     with pytest.raises(StopSignal if signalled else JudgeLostError), Stop() as stop:
         run_stage(Ending(), tmp_path, parse_worker("0/1"), stop=stop)
     [note] = (tmp_path / "journal" / "toy.squares" / "g1" / "workers").glob("*.json")
-    assert json.loads(note.read_text())["ended"] == ("stopped by SIGTERM" if signalled else "failed: JudgeLostError")
+    assert json.loads(note.read_bytes())["ended"] == ("stopped by SIGTERM" if signalled else "failed: JudgeLostError")
     run_stage(Squares(), tmp_path, parse_worker("0/1"))
-    assert json.loads((tmp_path / "squares.json").read_text(encoding="utf-8")) == [n**2 for n in range(COUNT)]
+    assert json.loads((tmp_path / "squares.json").read_bytes()) == [n**2 for n in range(COUNT)]

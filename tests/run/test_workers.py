@@ -5,6 +5,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from aliases import Capture
 from folders import printed
 
 from rag_evaluator import ConfigError
@@ -13,7 +14,7 @@ from rag_evaluator.run import Worker, find_worker, parse_worker, run_id, share_d
 ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
 
 
-def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: Capture) -> None:
     for command in ("merge", "status"):
         assert "no run has begun here" in printed(capsys, 2, command, tmp_path)
         assert "nowhere: no such folder" in printed(capsys, 2, command, tmp_path / "nowhere")

@@ -37,12 +37,12 @@ class Cluster:
             (self.folder / name).mkdir(parents=True)
         for number in range(2):
             os.mknod(self.folder / f"gpu{number}", 0o666 | 0o020000, os.makedev(1, 3))
-        (self.folder / "slurm.conf").write_text(self._settings(), encoding="utf-8")
+        (self.folder / "slurm.conf").write_text(self._settings(), "utf-8")
         gres = "".join(f"NodeName={node} Name=gpu File={self.folder}/gpu[0-1]\n" for node in NODES)
-        (self.folder / "gres.conf").write_text(gres, encoding="utf-8")
+        (self.folder / "gres.conf").write_text(gres, "utf-8")
         version = subprocess.run(["slurmd", "-V"], capture_output=True, text=True).stdout.split()[-1]
         if int(version.split(".")[0]) >= 23:  # older versions do not know it
-            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n", encoding="utf-8")
+            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n", "utf-8")
         os.environ["SLURM_CONF"] = str(self.folder / "slurm.conf")
         self._munge()
         subprocess.run(["slurmctld"], check=True)
@@ -140,6 +140,6 @@ class Cluster:
 
 def _free_ports(count: int) -> list[int]:
     """Ports nobody listens on; tests may not open sockets themselves."""
-    lines = Path("/proc/net/tcp").read_text(encoding="utf-8").splitlines()[1:]
+    lines = Path("/proc/net/tcp").read_text("utf-8").splitlines()[1:]
     used = {int(line.split()[1].split(":")[1], 16) for line in lines}
     return [port for port in range(16800 + os.getpid() % 1000, 32000) if port not in used][:count]

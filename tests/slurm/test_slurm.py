@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cluster import CPUS, LOST_AFTER, Cluster, can_run, wait_until
+from folders import results_of, write_lines
 
 from rag_evaluator.results import FILES
 from rag_evaluator.run import Journal
@@ -39,11 +40,9 @@ def config(tmp_path: Path) -> Path:
     tmp_path.chmod(0o755)
     text = "He was born in Tesk, on the river Om, on day {} of the year, and built the bridge of Harn. "
     rows = [{"response": text.format(n % 9) * 12, "reference": text.format(n % 7) * 12, "n": n} for n in range(ROWS)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(tmp_path / "rows.jsonl", rows)
     config = tmp_path / "config.yaml"
-    config.write_text(
-        f"dataset: rows.jsonl\nmetrics: [chrf_score, bleu_score]\nchunk_size: {CHUNK}\n", encoding="utf-8"
-    )
+    config.write_text(f"dataset: rows.jsonl\nmetrics: [chrf_score, bleu_score]\nchunk_size: {CHUNK}\n", "utf-8")
     return config
 
 
@@ -51,10 +50,6 @@ def config(tmp_path: Path) -> Path:
 def undisturbed() -> Undisturbed:
     """What one process without Slurm makes of a dataset, once for all tests."""
     return {}
-
-
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
 
 
 def command(*arguments: str) -> str:
@@ -112,13 +107,13 @@ def check(config: Path, undisturbed: Undisturbed) -> None:
         undisturbed["alone"] = {name: (alone / name).read_bytes() for name in FILES}
     for name in set(FILES) - {"manifest.json"}:  # it names the folders
         assert (results_of(config) / name).read_bytes() == undisturbed["alone"][name], name
-    details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
+    details = (results_of(config) / "details.jsonl").read_text("utf-8").splitlines()
     keys = [(line["row"], line["metric"]) for line in map(json.loads, details)]
     assert keys == [(row, name) for row in range(ROWS) for name in ("chrf_score", "bleu_score")]
 
 
 def logs_of(config: Path) -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in (results_of(config) / "slurm").glob("*.log"))
+    return "\n".join(path.read_text("utf-8") for path in (results_of(config) / "slurm").glob("*.log"))
 
 
 @pytest.mark.usefixtures("cluster")
@@ -158,7 +153,7 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: Undisturbed
     known = {path.name: path.stat().st_ino for path in (results_of(config) / "journal" / "g1" / "parts").iterdir()}
     assert len(known) < ROWS // CHUNK
     wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
-    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
+    assert wait_for_job(job) == "COMPLETED", Path("log").read_text("utf-8")
     check(config, undisturbed)
     parts = results_of(config) / "journal" / "g1" / "parts"
     assert {name: (parts / name).stat().st_ino for name in known} == known  # what was finished is not made again
@@ -172,8 +167,8 @@ def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(config: Path
     wait_for_parts(config, 4)
     subprocess.run(["scancel", "--signal=USR1", job], check=True)  # as --signal=USR1@120 does
     wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
-    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
-    log = Path("log").read_text(encoding="utf-8")
+    assert wait_for_job(job) == "COMPLETED", Path("log").read_text("utf-8")
+    log = Path("log").read_text("utf-8")
     assert "stopped by SIGUSR1: what was scored is kept, the same command continues." in log
     assert "continues: requeued" in log
     check(config, undisturbed)
@@ -193,7 +188,7 @@ def test_a_lost_node(cluster: Cluster, config: Path, undisturbed: Undisturbed) -
         f"  while [ -e {hold} ]; do sleep 0.2; done\n"
         "fi\n"
         f"exec {ROOT}/launcher.sh {config}\n",
-        encoding="utf-8",
+        "utf-8",
     )
     job = sbatch(*exclusive, str(slow))
     wait_until(f"squeue -h -w n2 -t RUNNING -j {job} | grep -q .")

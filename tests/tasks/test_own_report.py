@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Patch
 from folders import error_of, results_of, run_command, write_config
 
 from rag_evaluator import ResultsError
 from rag_evaluator.cli.main import main
 from rag_evaluator.scorer import Scorer
 
-Capture = pytest.CaptureFixture[str]
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(20)]
 
 
@@ -23,7 +23,7 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def scored(monkeypatch: Patch) -> list[str]:
     """The metrics of the scores that are made, one after the other."""
     made: list[str] = []
     score = Scorer.score
@@ -84,7 +84,7 @@ def test_a_report_that_was_deleted_is_written_again_without_judging(config: Path
 
 @pytest.mark.parametrize("error", [ResultsError("disk: cannot be written"), ValueError("a chart was no chart")])
 def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
-    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+    config: Path, monkeypatch: Patch, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     with monkeypatch.context() as broken, caplog.at_level(logging.WARNING):
         broken.setattr("rag_evaluator.report.write_document", fails(error))

@@ -2,11 +2,11 @@
 
 import json
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, ModelFolder
 from command_starter import Zygote
 from folders import error_of, output_of, results_of, run_command, write_config
 
@@ -43,17 +43,17 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def read(folder: Path, command: str) -> list[Any]:
-    texts = [(folder / name).read_text(encoding="utf-8") for name in FILES[command]]
+    texts = [(folder / name).read_text("utf-8") for name in FILES[command]]
     if command == "sort":
         return [json.loads(text) for text in texts]
     answers = sorted((folder / "gt").iterdir())
-    return [texts, [json.loads(path.read_text(encoding="utf-8")) for path in answers]]
+    return [texts, [json.loads(path.read_bytes()) for path in answers]]
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("command", ["sort", pytest.param("generate", marks=pytest.mark.slow)])
 def test_three_workers_killed_five_times_give_what_one_process_gives(
-    command: str, tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+    command: str, tmp_path: Path, model_folder: ModelFolder, zygote: Zygote
 ) -> None:
     model = model_folder("llama-bytelevel")
     config, alone = (begin(tmp_path / name, model, 60) for name in ("shared", "alone"))
@@ -74,7 +74,7 @@ def test_three_workers_killed_five_times_give_what_one_process_gives(
 
 @pytest.mark.parametrize("command", ["sort", "generate"])
 def test_status_and_merge_know_sort_and_generate(
-    command: str, tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 4)
     main([command, str(config)])
@@ -88,9 +88,7 @@ def test_status_and_merge_know_sort_and_generate(
     assert {name: (results_of(config) / name).read_bytes() for name in FILES[command]} == before
 
 
-def test_the_three_tasks_share_a_results_folder(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_three_tasks_share_a_results_folder(tmp_path: Path, model_folder: ModelFolder, capsys: Capture) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 2)
     arguments = [str(config), "--set", "metrics=[context_relevance]"]
     for command in ("sort", "generate", "evaluate"):
@@ -101,13 +99,13 @@ def test_the_three_tasks_share_a_results_folder(
 
 
 def test_changed_settings_are_refused_and_updated_without_asking_anything_again(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     config = begin(tmp_path, model_folder("llama-bytelevel"), 3)
     run_command("sort", config)
     assert "Changed: order: k 10 before, 2 now" in error_of(capsys, "sort", config, "--set", "sort.k=2")
     assert "of them 0 now" in output_of(capsys, "sort", config, "--set", "sort.k=2", "--update")
-    rows = json.loads((results_of(config) / "sorted_indices.json").read_text(encoding="utf-8"))
+    rows = json.loads((results_of(config) / "sorted_indices.json").read_bytes())
     assert [row["k"] for row in rows] == [2, 2, 2]
     shown = output_of(capsys, "sort", config, "--set", "sort.k=2")
     assert "was complete already: nothing was scored or written" in shown

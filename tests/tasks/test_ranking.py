@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from aliases import ModelFolder
 
 from rag_evaluator import Judge, PromptTooLongError, ScriptedJudge, sort
 from rag_evaluator.config import JudgeConfig, SortConfig, default_config
@@ -16,6 +17,8 @@ from rag_evaluator.judge import PromptText, Window
 from rag_evaluator.prompts import CompareOutput, FilterOutput
 from rag_evaluator.tasks import Sort, asked_by_lists, run_and_keep
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [
     *(55, 178, 0, 59, 169, 11, 9, 1, 5, 13, 56, 28, 53, 95, 3, 186, 21, 22, 20, 57, 25, 26, 38, 70, 98, 106, 165, 182),
@@ -24,12 +27,6 @@ SORTED_OF_200 = [
 ]
 CALLS_OF_200 = range(1153, 1346)  # comparisons of binary insertion, the fewest and the most
 STRATEGIES = get_args(SortConfig.model_fields["strategy"].annotation)
-ModelFolder = Callable[..., Path]
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 # The judge of these tests knows how good a context is: it is written in it. Bad ones have 0.
@@ -347,7 +344,7 @@ def test_given_relevance_measures_both_orders(tmp_path: Path) -> None:
         "retriever": {"nDCG@1": 0.0, "nDCG@5": round(by_retriever, 4), "nDCG@10": round(by_retriever, 4)},
     }
     stage.write(table, tmp_path)
-    summary = json.loads((tmp_path / "sort_summary.json").read_text(encoding="utf-8"))
+    summary = json.loads((tmp_path / "sort_summary.json").read_bytes())
     assert summary["measures"]["judge nDCG@1 by relevance"]["mean"] == 1.0
     assert summary["measures"]["spearman"] == {
         "mean": -1.0,

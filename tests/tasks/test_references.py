@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -17,8 +18,9 @@ from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks import Reference
 from tests.loaded_prompts import load_prompts
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 NO = {"answerable": 0, "answer": ""}
-ModelFolder = Callable[..., Path]
 
 
 def answer_with_facts(shown: Any) -> dict[str, Any]:
@@ -49,18 +51,13 @@ class Asked:
         return [shown for shown in self.shown if isinstance(shown, kind)]
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
     """What is written about one question."""
     folder = Path(tempfile.mkdtemp(dir="."))
     config = {"generate": options}
     rag_evaluator.generate([question], [contexts], judge=judge, config=config, output_dir=folder, progress=silent)
     [path] = (folder / "gt").iterdir()
-    return Reference(**json.loads(path.read_text(encoding="utf-8")))
+    return Reference(**json.loads(path.read_bytes()))
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]

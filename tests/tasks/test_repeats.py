@@ -3,14 +3,16 @@
 import asyncio
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import error_of, write_config
+from aliases import Capture, Json, ModelFolder, Rows
+from folders import bytes_of, error_of, write_config
 from langchain_core.language_models import FakeListLLM
+from opinion_judge import OpinionJudge
 from pydantic import BaseModel
 
 from rag_evaluator import (
@@ -24,10 +26,9 @@ from rag_evaluator import (
     read_questions,
 )
 from rag_evaluator.judge import Draw, LangchainJudge, Opinion
-from rag_evaluator.results import FILES, Score
+from rag_evaluator.results import Score
 from rag_evaluator.run import Journal, parse_worker, read_status
 
-Rows = list[dict[str, Any]]
 Ratings = Mapping[str, Sequence[int | None]]
 RATINGS: Ratings = {  # of 0, 1, 2 for each repeat; None: no answer
     "Nolu": (2, 1, 0, 0, 2),
@@ -37,15 +38,13 @@ RATINGS: Ratings = {  # of 0, 1, 2 for each repeat; None: no answer
 BOTH = ["context_relevance", "exact_match"]  # the judge rates twice for the first one; none is asked for the second
 
 
-class Chance:
+class Chance(OpinionJudge):
     """Rates by a table of question and repeat, so that its chance is known; a `JudgeProtocol`.
 
     Attributes:
         asked: word of the question and draw, in the order of asking.
         left: questions until it is lost.
     """
-
-    about: Mapping[str, str] = {}
 
     def __init__(self, ratings: Ratings = RATINGS, greedy: bool | None = False, left: float = math.inf) -> None:
         self.signature: str | None = "chance"
@@ -66,29 +65,14 @@ class Chance:
             raise JudgementError(f"no rating {draw[0]}")
         return Opinion(response_model(rating=rating))
 
-    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
-        raise NotImplementedError
-
-    def count(self, text: str) -> int:
-        raise NotImplementedError
-
-    def room(self, prompt: str) -> int:
-        raise NotImplementedError
-
-    async def aclose(self) -> None: ...
-
 
 def evaluator(repeats: int, judge: Any = None, **settings: Any) -> RAGEvaluator:
     config = {"metrics": BOTH, "repeats": repeats, **settings}
     return RAGEvaluator(config, judge=Chance() if judge is None else judge)
 
 
-def lines_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "details.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in FILES}
+def lines_of(folder: Path) -> Rows:
+    return [json.loads(line) for line in (folder / "details.jsonl").read_text("utf-8").splitlines()]
 
 
 def test_a_row_s_score_is_the_mean_of_its_valid_repeats_and_missing_only_without_any(rows: Rows) -> None:
@@ -146,7 +130,7 @@ def test_a_run_without_repeats_is_written_as_ever(rows: Rows, tmp_path: Path) ->
     assert (plan["repeats"], "once" in plan) == (1, False)
 
 
-def test_one_result_of_five_repeats_does_not_pass_for_a_single_one(rows: Rows) -> None:
+def test_one_result_of_five_repeats_does_not_pass_for_a_single_one() -> None:
     one, five = (evaluator(repeats).signatures() for repeats in (1, 5))
     assert five["context_relevance"] == f"{one['context_relevance']}|repeats:5"
     assert five["exact_match"] == one["exact_match"], "a metric without a judge is not repeated"
@@ -171,7 +155,7 @@ def test_an_update_makes_only_the_repeats_that_are_not_there(
 @pytest.mark.parametrize("settings", [{}, {"chunk_size": 1}, {"chunk_size": 2}], ids=str)
 @pytest.mark.parametrize("left", [1, 5, 13])
 def test_a_run_that_lost_its_judge_continues_to_the_same_bytes(
-    left: int, settings: dict[str, Any], rows: Rows, tmp_path: Path
+    left: int, settings: Json, rows: Rows, tmp_path: Path
 ) -> None:
     evaluator(3).evaluate(rows, folder=tmp_path / "whole")
     with pytest.raises(JudgeLostError):
@@ -209,7 +193,7 @@ def test_progress_and_status_count_every_repeat(folder: bool, rows: Rows, tmp_pa
 
 
 def test_the_first_repeat_of_a_sampling_model_is_what_it_says_without_repeats(
-    rows: Rows, model_folder: Callable[..., Path]
+    rows: Rows, model_folder: ModelFolder
 ) -> None:
     model = {"model": str(model_folder("llama-bytelevel")), "dtype": "float32", "max_new_tokens": 32}
     judge = {**model, "temperature": 2.0, "batch_size": 3}
@@ -234,7 +218,7 @@ def test_repeats_of_a_reproducible_judge_are_refused_before_it_is_loaded(
         ask(RAGEvaluator({"metrics": BOTH, "repeats": 5}, judge=judge), rows)
 
 
-ALLOWED: dict[str, tuple[Any, dict[str, Any]]] = {
+ALLOWED: dict[str, tuple[Any, Json]] = {
     "not known": (Chance(greedy=None), {}),
     "LangChain": (FakeListLLM(responses=['{"rating": 1}']), {}),
     "configured, sampling": (None, {"judge": {"temperature": 0.7}}),
@@ -243,13 +227,11 @@ ALLOWED: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("judge", "settings"), ALLOWED.values(), ids=ALLOWED)
-def test_repeats_of_a_judge_that_may_sample_are_allowed(judge: Any, settings: dict[str, Any], rows: Rows) -> None:
+def test_repeats_of_a_judge_that_may_sample_are_allowed(judge: Any, settings: Json, rows: Rows) -> None:
     RAGEvaluator({"metrics": BOTH, "repeats": 5, **settings}, judge=judge).check(rows)
 
 
-def test_the_command_line_refuses_in_one_line_with_the_place(
-    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_refuses_in_one_line_with_the_place(rows: Rows, tmp_path: Path, capsys: Capture) -> None:
     shown = error_of(capsys, write_config(tmp_path, rows, "metrics: [context_relevance]\nrepeats: 5"))
     assert shown.startswith("error: config.yaml, line 3: repeats is 5, but this judge is reproducible: ")
     assert shown.count("\n") == 1

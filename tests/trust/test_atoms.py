@@ -6,19 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
+from trust.test_intervals import ends
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics import Estimate, Paired, Scale, compare_scores, mean_interval
+from rag_evaluator.statistics import Paired, Scale, compare_scores, mean_interval
 
 RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
 JUDGED = Scale()
 HIGH = np.random.default_rng(0).beta(90, 10, (2000, 30))
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    assert estimate.ci_low is not None
-    assert estimate.ci_high is not None
-    return estimate.ci_low, estimate.ci_high
 
 
 def test_a_metric_with_an_atom_has_two_parts_worked_by_hand_also_without_a_zero() -> None:

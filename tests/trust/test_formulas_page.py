@@ -11,7 +11,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.statistics import Scale, difference_interval, difference_test, mean_interval, missing_bounds
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [(DOCS / name).read_text(encoding="utf-8") for name in ("intervals.md", "tests-and-labels.md")]
+PAGES = [(DOCS / name).read_text("utf-8") for name in ("intervals.md", "tests-and-labels.md")]
 TEXT = re.sub(r"\s+", " ", "\n".join(PAGES))
 SCORES = [1, 1, 1, 1, 1, 0.5, 0.5, 0]
 JUDGED = Scale()

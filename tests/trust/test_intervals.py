@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from aliases import Json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -167,7 +168,7 @@ def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
             assert copied.stderr == pytest.approx(alone.stderr)
 
 
-WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
+WHOLE: list[tuple[str, list[Any], Scale, Json, tuple[Any, ...]]] = [
     ("nothing", [], JUDGED, {}, (0, None, None, None, "none: no scores")),
     ("no weight left", [0.5, NAN], JUDGED, {"weights": [0, 1]}, (0, None, None, None, "none: no scores")),
     ("one score", [0.4], JUDGED, {}, (1, 0.4, 0.0, 1.0, "range: one score")),
@@ -187,7 +188,7 @@ WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
     ("values", "scale", "options", "expected"), [case[1:] for case in WHOLE], ids=[c[0] for c in WHOLE]
 )
 def test_what_is_too_little_for_an_interval_says_so(
-    values: list[Any], scale: Scale, options: dict[str, Any], expected: tuple[Any, ...]
+    values: list[Any], scale: Scale, options: Json, expected: tuple[Any, ...]
 ) -> None:
     estimate = mean_interval(values, scale, **options)
     assert (estimate.n, estimate.mean, estimate.ci_low, estimate.ci_high, estimate.ci_method) == pytest.approx(expected)
@@ -241,7 +242,7 @@ def test_missing_scores_and_their_clusters_and_weights_are_left_out() -> None:
     assert full == mean_interval(NUMBERS, JUDGED, clusters=LABELS, weights=MASSES)
 
 
-WRONG: list[dict[str, Any]] = [
+WRONG: list[Json] = [
     {"weights": [1, -1]},
     {"weights": [1, NAN]},
     {"weights": [1, math.inf]},
@@ -254,7 +255,7 @@ WRONG: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", WRONG, ids=str)
 @pytest.mark.parametrize("function", [mean_interval, difference_interval])
-def test_wrong_weights_lengths_and_levels_are_refused(function: Any, options: dict[str, Any]) -> None:
+def test_wrong_weights_lengths_and_levels_are_refused(function: Any, options: Json) -> None:
     with pytest.raises(ValueError, match=r"weight|match|level"):
         function([0.1, 0.2], JUDGED, **options)
 
@@ -278,7 +279,7 @@ OPTIONS = st.sampled_from([(), ("clusters",), ("weights",), ("clusters", "weight
 def estimates(rows: Sequence[tuple[Any, ...]], options: Sequence[str], level: float = 0.95) -> list[Estimate]:
     values, clusters, weights = zip(*rows, strict=True) if rows else ((), (), ())
     given_options = {key: list(column) for key, column in {"clusters": clusters, "weights": weights}.items()}
-    kept: dict[str, Any] = {key: column for key, column in given_options.items() if key in options}
+    kept: Json = {key: column for key, column in given_options.items() if key in options}
     functions = (mean_interval, difference_interval)
     return [function(list(values), scale, level, **kept) for function in functions for scale in SCALES]
 

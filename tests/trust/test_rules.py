@@ -10,7 +10,7 @@ from rag_evaluator import ConfigError
 from rag_evaluator.comparison.gate_verdicts import Measured, check_rules
 from rag_evaluator.statistics import Rule, Scale, difference_interval, mean_interval, parse_limit, parse_rule
 
-CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
+CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text("utf-8")
 JUDGED = Scale()
 LOWER = Scale(better="lower")
 COSINE = Scale(-1, 1, "continuous")

@@ -19,8 +19,8 @@ def folder(place: Path, name: str, settings: dict[str, object]) -> Path:
     """A folder that has the files that are looked at before a model is loaded."""
     made = place / name
     made.mkdir()
-    (made / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    (made / "tokenizer.json").write_text("{}", encoding="utf-8")
+    (made / "config.json").write_text(json.dumps(settings), "utf-8")
+    (made / "tokenizer.json").write_text("{}", "utf-8")
     (made / "model.safetensors").write_bytes(b"")
     return made
 

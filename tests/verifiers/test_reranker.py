@@ -103,7 +103,7 @@ def test_names_of_control_tokens_in_passages_are_text(folders: dict[str, Path], 
 def test_a_folder_that_is_no_reranker_is_refused_before_it_is_loaded(tmp_path: Path, settings: dict[str, Any]) -> None:
     folder = tiny_verifiers.make_reranker("cross-encoder", tmp_path / "model")
     path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **settings}), "utf-8")
     with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* is no known reranker"):
         reranker(folder)
 

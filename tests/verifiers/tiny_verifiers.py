@@ -5,6 +5,7 @@ from typing import Any
 
 import tiny_models
 import torch
+from aliases import Json
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
@@ -27,13 +28,13 @@ from transformers import (
     XLMRobertaForSequenceClassification,
 )
 
-ENCODER: dict[str, Any] = {
+ENCODER: Json = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 64,
 }
-T5_SHAPE: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+T5_SHAPE: Json = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
 NLI = {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}
 
 
@@ -107,13 +108,13 @@ def _hhem(kind: str, folder: Path, **settings: Any) -> None:
     assert "t5.transformer.shared.weight" in named
     save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(
-        '{"architectures": ["HHEMv2ForSequenceClassification"], "model_type": "HHEMv2Config"}', encoding="utf-8"
+        '{"architectures": ["HHEMv2ForSequenceClassification"], "model_type": "HHEMv2Config"}', "utf-8"
     )
 
 
 def _tokens(kind: str, folder: Path, encoder: str = "modernbert", **settings: Any) -> None:
     """ModernBERT, as mmBERT is too, or EuroBERT, whose tokenizer is Llama's."""
-    rows: dict[str, Any] = {
+    rows: Json = {
         "modernbert": (_bert_like, ModernBertConfig, ModernBertForTokenClassification, {"sep_token_id": 2}),
         "eurobert": (_llama_like, EuroBertConfig, EuroBertForTokenClassification, {"num_key_value_heads": 2}),
     }

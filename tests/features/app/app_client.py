@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock, patch
 
-from folders import run_command
+from aliases import Json
+from folders import lines_of, run_command, write_lines
 from starlette.testclient import TestClient
 
 from rag_evaluator import RAGEvaluator
@@ -21,7 +22,7 @@ ORIGIN = f"http://{HOST}:{PORT}"
 METRICS = ["exact_match", "string_presence"]
 
 
-def write_run(folder: Path, rows: Sequence[dict[str, Any]] | None = None, **config: Any) -> Path:
+def write_run(folder: Path, rows: Sequence[Json] | None = None, **config: Any) -> Path:
     """A real run of metrics that ask nobody."""
     few = [
         {"id": "a", "user_input": "Where was Nolu born?", "response": "Tesk", "reference": "Tesk", "team": "north"},
@@ -33,9 +34,7 @@ def write_run(folder: Path, rows: Sequence[dict[str, Any]] | None = None, **conf
     return folder
 
 
-def made_run(
-    folder: Path, rows: Sequence[dict[str, Any]], metrics: Sequence[str], group_by: Sequence[str] = ()
-) -> Path:
+def made_run(folder: Path, rows: Sequence[Json], metrics: Sequence[str], group_by: Sequence[str] = ()) -> Path:
     """The files of a run that the table reads, with any scores."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {"mean": 0.5, "scored": len(rows), "count": len(rows), "reasons": {}}
@@ -43,7 +42,7 @@ def made_run(
     (folder / "manifest.json").write_text(
         json.dumps({"program": "rag_evaluator", "config": {"group_by": list(group_by)}})
     )
-    (folder / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(folder / "scores.jsonl", rows)
     return folder
 
 
@@ -75,26 +74,26 @@ def client(results: Path, entered: bool = True, who: str | None = None, host: st
     return made
 
 
-def asked(browser: TestClient, address: str, **query: Any) -> dict[str, Any]:
+def asked(browser: TestClient, address: str, **query: Any) -> Json:
     """The JSON of an address."""
     answer = browser.get(address, params=query)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-def sent(browser: TestClient, run: str, values: dict[str, Any]) -> Any:
+def sent(browser: TestClient, run: str, values: Json) -> Any:
     """The answer to a flag or a correction; its row is as it is now unless `sample` says otherwise."""
     sample = browser.get(f"/api/review/row/{run}/{values['row']}").json().get("sample", "no such row")
     body = json.dumps({"sample": sample, **values})  # in ASCII: a text may hold half a surrogate pair
     return browser.post(f"/api/review/record/{run}", content=body, headers={"content-type": "application/json"})
 
 
-def kept(folder: Path) -> list[dict[str, Any]]:
+def kept(folder: Path) -> list[Json]:
     """What people have said of a run, in order."""
-    return [json.loads(line) for line in (folder / "reviews.jsonl").read_bytes().splitlines()]
+    return lines_of(folder / "reviews.jsonl")
 
 
-def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> dict[str, Any]:
+def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> Json:
     """A question as the page shows it: its row, its texts, and what its buttons send."""
     page = browser.get(f"/api/label/item/{run}", params={"draw": draw, "per": per, "place": place}).text
     row = re.search(r'data-row="(\d+)"', page)
@@ -102,5 +101,5 @@ def question(browser: TestClient, run: str, draw: str, per: str = "score", place
     return {"row": int(row[1]) if row else None, "answers": answers, "text": page}
 
 
-def label(browser: TestClient, run: str, answer: dict[str, Any], **other: Any) -> Any:
+def label(browser: TestClient, run: str, answer: Json, **other: Any) -> Any:
     return browser.post(f"/api/label/record/{run}", json={**answer, **other})

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from aliases import Capture, Json, Patch
 from app_client import client, kept, sent
-from folders import output_of
+from folders import lines_of, output_of
 
 from rag_evaluator import (
     ConfigError,
@@ -26,7 +27,7 @@ ROWS = [
 ]
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write(path: Path, rows: list[Json]) -> Path:
     cells = [{n: json.dumps(v) if isinstance(v, list) else v for n, v in row.items()} for row in rows]
     if path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n\n" for row in rows))
@@ -51,7 +52,7 @@ def judged(folder: Path, dataset: Any, **config: Any) -> Path:
     return folder
 
 
-def say(folder: Path, row: int, field: str, after: Any, before: Any = None, by: str = "anna") -> dict[str, Any]:
+def say(folder: Path, row: int, field: str, after: Any, before: Any = None, by: str = "anna") -> Json:
     """What somebody says of a row of a run, as it is kept."""
     is_correction = field in ("user_input", "reference", "reference_contexts")
     values = {"row": row, "field": field, "after": after}
@@ -109,7 +110,7 @@ def test_the_history_says_who_changed_what_when_before_and_after(run: Path) -> N
     second = say(run, 1, "reference", "Tisk", before="Tusk", by="bob")
     say(run, 0, "duplicate", True)
     made = apply_reviews(run, drop=["duplicate"])
-    history = [json.loads(line) for line in made.history.read_bytes().splitlines()]
+    history = lines_of(made.history)
     assert made.history.name == "data.reviewed.history.jsonl"
     assert [(line["row"], line["was"], line["by"], line["before"], line["after"]) for line in history] == [
         (None, 0, "anna", False, True),
@@ -123,7 +124,7 @@ def test_the_history_says_who_changed_what_when_before_and_after(run: Path) -> N
     assert made.rows == 2
 
 
-def test_the_command_says_what_was_changed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_was_changed(run: Path, capsys: Capture) -> None:
     say(run, 1, "reference", "Tusk", before="Tesk")
     say(run, 0, "duplicate", True)
     shown = output_of(capsys, "review", "apply", run, "--drop", "duplicate")
@@ -134,7 +135,7 @@ def test_the_command_says_what_was_changed(run: Path, capsys: pytest.CaptureFixt
 
 AB = {"question": "a?", "answer": "x"}
 LOG = {"id": 1, **AB, "correct_answer": "y"}
-HOMES: dict[str, tuple[list[dict[str, Any]], dict[str, str], Any, str, Any]] = {  # rows, columns, after, column, held
+HOMES: dict[str, tuple[list[Json], dict[str, str], Any, str, Any]] = {  # rows, columns, after, column, held
     "mapped": (
         [{"q": "a?", "response": "x", "gold": "y"}], {"q": "user_input", "gold": "reference"}, "z", "gold", "z"
     ),
@@ -192,9 +193,7 @@ def test_of_equal_rows_the_one_that_was_reviewed_is_changed(tmp_path: Path) -> N
         apply_reviews(run, drop=["duplicate"], force=True)
 
 
-def test_rows_that_came_from_python_are_written_without_their_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_came_from_python_are_written_without_their_scores(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.chdir(tmp_path)
     run = judged(tmp_path / "run", ROWS)
     say(run, 1, "reference", "Tusk", before="Tesk")
@@ -233,7 +232,7 @@ def test_flags_alone_change_nothing_unless_they_are_named(
 
 
 def test_no_dataset_lacks_its_history_whenever_writing_is_interrupted(
-    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Path, monkeypatch: Patch
 ) -> None:
     say(run, 1, "reference", "Tusk", before="Tesk")
 
@@ -252,7 +251,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, prompt: Any, response_model: Any) -> dict[str, Any]:
+    def __call__(self, prompt: Any, response_model: Any) -> Json:
         asked = prompt.data.model_dump()
         self.asked.append(f"{type(prompt.data).__name__} {json.dumps(asked)}")
         if "statements" in asked:

@@ -43,7 +43,7 @@ def test_the_list_shows_means_intervals_and_coverage(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"user_input": f"q{place}", "response": "a", "reference": "a"} for place in range(3)]
     write_run(tmp_path / "a", [*rows, {"user_input": "q", "response": "a"}], group_by=[])
     page = client(tmp_path).get("/").text.replace("<wbr>", "")
-    figures = json.loads((tmp_path / "a" / "summary.json").read_text())["exact_match"]
+    figures = json.loads((tmp_path / "a" / "summary.json").read_bytes())["exact_match"]
     interval = f"[{figures['ci_low']:.2f}, {figures['ci_high']:.2f}]"
     for shown in ("exact_match", "1.00", interval, "3 of 4 scored", "finished"):
         assert shown in page, shown

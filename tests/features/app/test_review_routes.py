@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from app_client import ORIGIN, client, kept
 from app_client import sent as send
 from starlette.testclient import TestClient
 
-Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
 

@@ -167,7 +167,7 @@ def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:
 def test_the_heads_of_prompts_that_rows_name_are_given_once_for_all_runs(results: Path) -> None:
     run = results / "run"
     frame = {"when": {}, "head": "Judge this.\n<b>", "tail": "\nOutput: ", "keys": {}, "ascii": False}
-    (run / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}), encoding="utf-8")
+    (run / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}), "utf-8")
     with client(results) as browser:
         answer = browser.get("/api/frames/run")
     assert list(answer.json().values()) == ["Judge this.\n<b>"]

@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 
 import pytest
 import uvicorn
+from aliases import Capture, Patch
 
 from rag_evaluator.cli.main import main
 
@@ -82,8 +83,8 @@ def test_bad_input_is_reported_before_anything_listens(
     options: list[str],
     token: str,
     expected: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Capture,
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("RAG_EVALUATOR_TOKEN", token)
@@ -103,7 +104,7 @@ def test_the_app_starts_without_libraries_that_take_seconds() -> None:
 
 
 def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     log = logging.getLogger("uvicorn.error")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aliases import Capture, Patch
 from folders import error_of
 
 from rag_evaluator import __version__
@@ -15,7 +16,6 @@ from rag_evaluator.hub import fingerprint
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[3]
 HERE = "{}.{}".format(*sys.version_info)
-Capture = pytest.CaptureFixture[str]
 Make = Callable[..., int]
 WITHOUT_NETWORK = ["unshare", "--net"]
 if subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode:
@@ -63,7 +63,7 @@ def test_models_are_copied_as_files(make: Make, model: Path, capsys: Capture) ->
 
 
 def test_models_of_a_configuration_are_found_in_the_cache(
-    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    make: Make, model: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(model.parents[2]))
     Path("config.yaml").write_text("dataset: rows.jsonl\nmetrics: [faithfulness]\njudge: {model: org/Tiny-Judge}\n")
@@ -115,7 +115,7 @@ def test_a_node_of_another_kind_is_refused_in_words(on_node: Path, line: str, ot
     ],
 )
 def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
-    make: Make, arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    make: Make, arguments: list[str], expected: str, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("rag_evaluator.features.bundle.contents.download", None)
     before = sorted(tmp_path.rglob("*"))
@@ -124,9 +124,7 @@ def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_where_pip_finds_no_wheel_nothing_is_left_that_stops_another_command(
-    make: Make, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_where_pip_finds_no_wheel_nothing_is_left_that_stops_another_command(make: Make, capfd: Capture) -> None:
     assert make("--extras", "gone") == 2
     shown = capfd.readouterr().err
     assert "No matching distribution found for gone" in shown
@@ -135,9 +133,7 @@ def test_where_pip_finds_no_wheel_nothing_is_left_that_stops_another_command(
     assert make() == 0
 
 
-def test_a_program_that_was_installed_needs_its_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_a_program_that_was_installed_needs_its_wheel(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.setattr("rag_evaluator.features.bundle.wheels.PACKAGE", tmp_path)
     (tmp_path / "data").mkdir()
     assert "give its wheel, --wheel" in error_of(capsys, "bundle", "--out", tmp_path / "bundle")

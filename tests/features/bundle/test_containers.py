@@ -16,10 +16,10 @@ from rag_evaluator.config import NO_NETWORK
 
 ROOT = Path(__file__).parents[3]
 CONTAINERS = ROOT / "containers"
-DOCKERFILE = (CONTAINERS / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
-DEFINITION = (CONTAINERS / "rag-evaluator.def").read_text(encoding="utf-8")
+DOCKERFILE = (CONTAINERS / "Dockerfile").read_text("utf-8").replace("\\\n", "")
+DEFINITION = (CONTAINERS / "rag-evaluator.def").read_text("utf-8")
 SWITCHES = {**NO_NETWORK, "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1", "RAGAS_DO_NOT_TRACK": "true"}
-SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
 
 
 def instructions(name: str) -> list[str]:
@@ -52,7 +52,7 @@ def test_both_install_the_bundle_into_the_folder_whose_programs_they_run(made_on
     assert all(values["PATH"] == f"{folder}/bin:$PATH" for values in environments().values())
     assert [[*SCRIPTS]] == [[word] for word in re.findall(r'"([\w-]+)"', instructions("ENTRYPOINT")[0])]
     assert sections()["runscript"] == [f'exec {next(iter(SCRIPTS))} "$@"']
-    assert (folder + "/bin/python") in (CONTAINERS / "container-python").read_text(encoding="utf-8")
+    assert (folder + "/bin/python") in (CONTAINERS / "container-python").read_text("utf-8")
 
 
 def test_the_files_that_are_copied_are_in_a_bundle(made_once: Path) -> None:
@@ -104,7 +104,7 @@ def programs(tmp_path: Path) -> Path:
 
 def apptainer(programs: Path) -> None:
     lines = ["#!/bin/sh", 'echo "$@" >&2', 'while [ "$1" != /opt/rag-evaluator/bin/python ]; do shift; done', "shift"]
-    (programs / "apptainer").write_text("\n".join([*lines, f'exec {sys.executable} "$@"']) + "\n", encoding="utf-8")
+    (programs / "apptainer").write_text("\n".join([*lines, f'exec {sys.executable} "$@"']) + "\n", "utf-8")
     (programs / "apptainer").chmod(0o755)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from aliases import Json
 from known_labels import certified, keep_draw
 from labelled_runs import scored_run
 from scipy import stats
@@ -22,27 +23,27 @@ GRADED = RNG.integers(1, 6, 60).astype(float)
 NEAR = np.clip(GRADED + RNG.integers(-1, 2, 60), 1, 5)
 SURE = [1] * 20 + [0] * 20
 BINARY = ("auc", "spearman", "kappa", "balanced_accuracy")
-Certify = Callable[..., dict[str, Any]]
+Certify = Callable[..., Json]
 
 
 @pytest.fixture
 def of(tmp_path: Path) -> Certify:
     """The figures of scores and labels; the threshold is 0.5 unless another is named."""
 
-    def figures(scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> dict[str, Any]:
+    def figures(scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> Json:
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         kind = "graded" if "scale" in options else "binary"
-        found: dict[str, Any] = certified(folder, scores, labels, **{"threshold": 0.5, **options})[kind]
+        found: Json = certified(folder, scores, labels, **{"threshold": 0.5, **options})[kind]
         return found
 
     return figures
 
 
-def graded(of: Certify, scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> dict[str, Any]:
+def graded(of: Certify, scores: Sequence[Any], labels: Sequence[Any], **options: Any) -> Json:
     return of(scores, labels, scale=(1, 5), threshold=None, **options)
 
 
-def width(figure: dict[str, Any]) -> float:
+def width(figure: Json) -> float:
     return float(figure["ci_high"] - figure["ci_low"])
 
 
@@ -120,13 +121,13 @@ def test_what_is_undefined_has_a_reason(
         assert result[name] == {**nothing, "ci_level": 0.95, "ci_method": f"none: {reason}"}
 
 
-def drawn(folder: Path, scores: Sequence[float], labels: Sequence[float], masses: Sequence[int]) -> dict[str, Any]:
+def drawn(folder: Path, scores: Sequence[float], labels: Sequence[float], masses: Sequence[int]) -> Json:
     """The figures of rows that speak for as many as their probabilities in a draw say."""
     run = scored_run(folder, scores, labels)
     name = keep_draw(run, range(len(scores)), [1 / mass for mass in masses])
     lines = ["row,draw,m", *(f"{row},{name},{label}" for row, label in enumerate(labels))]
     (folder / "l.csv").write_text("\n".join(lines))
-    found: dict[str, Any] = certify(run, folder / "l.csv", threshold={"m": 0.5}).certificate["metrics"]["m"]["binary"]
+    found: Json = certify(run, folder / "l.csv", threshold={"m": 0.5}).certificate["metrics"]["m"]["binary"]
     return found
 
 

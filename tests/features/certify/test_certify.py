@@ -9,7 +9,8 @@ from typing import Any
 
 import openpyxl
 import pytest
-from folders import contents_of, run_command
+from aliases import Json
+from folders import contents_of, run_command, write_lines
 from known_labels import certified, keep_draw
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run, scored_run
 
@@ -53,8 +54,8 @@ def table(path: Path, labels: Sequence[Any] = tuple(HUMAN), heading: str = "row,
     return write_csv(path, [heading, *(f"{row},{label}" for row, label in enumerate(labels))])
 
 
-def part(found: Certification, metric: str = "exact_match") -> dict[str, Any]:
-    figures: dict[str, Any] = found.certificate["metrics"][metric]
+def part(found: Certification, metric: str = "exact_match") -> Json:
+    figures: Json = found.certificate["metrics"][metric]
     return figures
 
 
@@ -144,7 +145,7 @@ def test_a_faulty_table_is_refused_with_its_line_and_nothing_is_written(
         ({"label": {"exact_match": "human", "ExactMatch": "human"}}, "both have labels of exact_match"),
     ],
 )
-def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: Json, said: str) -> None:
     with pytest.raises(RagEvaluatorError, match=said):
         certify(run, **arguments, out=tmp_path / "c.json")
     assert not (tmp_path / "c.json").exists()
@@ -308,7 +309,7 @@ def test_the_certificate_names_judge_prompts_language_data_and_date(faithful: Pa
 
 def test_the_summary_keeps_the_mean_label_through_merge_and_new_groups(tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    rows.write_text("".join(json.dumps(row) + "\n" for row in exact_rows()), "utf-8")
+    write_lines(rows, exact_rows())
     config = tmp_path / "config.yaml"
     config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", "utf-8")
     folder = tmp_path / "results" / "run"
@@ -327,7 +328,7 @@ def test_the_summary_keeps_the_mean_label_through_merge_and_new_groups(tmp_path:
     summary = json.loads((folder / "summary.json").read_bytes())["exact_match"]
     assert set(summary["groups"]) == {"human"}
     assert summary["labels"]["label_mean"] == pytest.approx(19 / 40)
-    rows.write_text("".join(json.dumps(row) + "\n" for row in exact_rows(right=10)), "utf-8")
+    write_lines(rows, exact_rows(right=10))
     run_command(config, "--fresh")
     assert labels() is None  # other rows
 

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from aliases import Capture
 from folders import error_of, output_of, results_of, run_command, write_config
 from labelled_runs import exact_rows, exact_run, graded_run
 
 from rag_evaluator import certify
-
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")

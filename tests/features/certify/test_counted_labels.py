@@ -1,18 +1,18 @@
 """The mean label of rows with clusters: by hand, and with the coverage that it promises."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from aliases import Json
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import certify
 from rag_evaluator.statistics import Scale, label_mean, with_clusters
 
 
-def mean_of(folder: Path) -> dict[str, Any]:
-    figures: dict[str, Any] = certify(folder, label={"exact_match": "human"}).certificate["metrics"]["exact_match"]
-    found: dict[str, Any] = figures["label_mean"]
+def mean_of(folder: Path) -> Json:
+    figures: Json = certify(folder, label={"exact_match": "human"}).certificate["metrics"]["exact_match"]
+    found: Json = figures["label_mean"]
     return found
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture
 from folders import output_of
 from labelled_runs import ROWS, exact_rows, fill, graded_run
 
 from rag_evaluator import RAGEvaluator, ResultsError, certify, compare, label_sheet, metric
 from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
-
-Capture = pytest.CaptureFixture[str]
 
 
 def other_rows() -> list[dict[str, Any]]:

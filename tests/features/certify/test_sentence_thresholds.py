@@ -7,6 +7,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from aliases import Json
 from known_labels import keep_draw
 from known_verifier import KnownVerifier
 from labelled_runs import shown
@@ -23,7 +24,7 @@ def probability(row: int, place: int) -> float:
     return 0.7 + row / 100
 
 
-def rows_of() -> list[dict[str, Any]]:
+def rows_of() -> list[Json]:
     return [
         {
             "user_input": f"Question {row}?",
@@ -60,12 +61,12 @@ def sentences(path: Path, accepted: Sequence[float] = (0.4,)) -> Path:
         for place, name in enumerate(("First", "Second")):
             value = probability(row, place)
             lines.append(f"{row},groundedness,{name} of {row}.,{int(value >= 0.7 or value in accepted)}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 
 
-def found(run: Path, labels: Path, out: Path) -> dict[str, Any]:
-    threshold: dict[str, Any] = certify(run, labels, out=out).certificate["verifier"]["groundedness"]
+def found(run: Path, labels: Path, out: Path) -> Json:
+    threshold: Json = certify(run, labels, out=out).certificate["verifier"]["groundedness"]
     return threshold
 
 
@@ -183,10 +184,10 @@ def test_a_sheet_of_sentences_that_was_filled_in_gives_the_threshold(run: Path, 
 def test_rows_that_were_not_drawn_choose_no_threshold(run: Path, tmp_path: Path) -> None:
     record = label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
     assert len(record.rows) == ROWS, "all rows of this run are drawn"
-    lines = sentences(tmp_path / "l.csv", (0.4, 0.6)).read_text(encoding="utf-8").splitlines()
+    lines = sentences(tmp_path / "l.csv", (0.4, 0.6)).read_text("utf-8").splitlines()
     drawn = keep_draw(run, record.rows[:15], [0.75] * ROWS, "groundedness")
     with_draw = [f"{lines[0]},draw", *(f"{line},{drawn}" for line in lines[1:])]
-    (tmp_path / "d.csv").write_text("\n".join(with_draw) + "\n", encoding="utf-8")
+    (tmp_path / "d.csv").write_text("\n".join(with_draw) + "\n", "utf-8")
     own = found(run, tmp_path / "d.csv", tmp_path / "c.json")
     assert (own["labels"], own["rows"]) == (30, 15)
 

@@ -1,12 +1,12 @@
 """A certificate is named where it holds: the same judge, prompts and language; other data are said."""
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from folders import error_of, output_of, run_command
+from aliases import Capture
+from folders import error_of, output_of, run_command, write_lines
 
 from rag_evaluator.features.certify.standing import FORMAT, sealed, standing, with_labels
 
@@ -62,14 +62,12 @@ def test_mean_labels_stay_with_the_scores_that_were_certified(line: str, data: s
     assert with_labels(run, certificate()) == {"faithfulness": expected}
 
 
-def test_a_run_names_its_certificate_or_stops_before_judging(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_names_its_certificate_or_stops_before_judging(tmp_path: Path, capsys: Capture) -> None:
     answers = ["yes"] * 20 + ["no"] * 20
     rows = [{"response": answer, "reference": "yes", "human": int(answer == "yes")} for answer in answers]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lines(tmp_path / "rows.jsonl", rows)
     config = tmp_path / "config.yaml"
-    config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
+    config.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", "utf-8")
     run_command(config)
     run_command("certify", tmp_path / "results" / "run", "--label", "exact_match=human")
     named = ["--set", "certificate=results/run/certificate.json"]
@@ -77,7 +75,7 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     assert "exact_match: certified on these rows: useful" in shown
     assert "exact_match: mean label 0.50 [" in shown
     assert "was complete already" in shown
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[1:]), encoding="utf-8")
+    write_lines(tmp_path / "rows.jsonl", rows[1:])
     assert "exact_match: certified on other data" in output_of(capsys, config, *named, "--update")
     assert "'certificate'" in error_of(capsys, config, "--set", "certificate=nowhere.json")
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import output_of, run_command
+from aliases import Capture
+from folders import output_of, run_command, write_lines
 from labelled_runs import exact_rows, exact_run, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, gate, write_report
@@ -13,7 +14,6 @@ from rag_evaluator.features.certify.standing import CERTIFICATE, read_certificat
 from rag_evaluator.report import figures_html
 from rag_evaluator.results import Run
 
-Capture = pytest.CaptureFixture[str]
 PEOPLE = {  # exact_match is 1 for the first 20 rows
     "useful": [1] * 20 + [0] * 20,
     "worse than chance": [0] * 18 + [1] * 20 + [0, 0],
@@ -50,7 +50,7 @@ def test_a_verdict_that_was_edited_is_not_used(tmp_path: Path) -> None:
     assert "not shown on these rows" in standing_lines(path, folder)[1]
     certificate = json.loads(path.read_bytes())
     certificate["metrics"]["exact_match"]["verdict"]["word"] = "useful"
-    path.write_text(json.dumps(certificate), encoding="utf-8")
+    path.write_text(json.dumps(certificate), "utf-8")
     assert "the certificate does not apply: its file was changed after certify wrote it" in figures_html(Run(folder))
     assert "labels" not in with_labels(Run(folder), certificate)["exact_match"]
 
@@ -60,7 +60,7 @@ def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: 
     folder = run_with(tmp_path / "run", PEOPLE[word])
     certify(folder, label={"exact_match": "human"})
     rows = [{**row, "human": label} for row, label in zip(exact_rows(), PEOPLE[word], strict=True)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]), encoding="utf-8")
+    write_lines(tmp_path / "rows.jsonl", rows[:30])
     (tmp_path / "config.yaml").write_text(
         f"name: again\ndataset: rows.jsonl\nmetrics: [exact_match]\ncertificate: {folder / CERTIFICATE}\n", "utf-8"
     )
@@ -106,7 +106,7 @@ def test_a_certificate_of_another_version_is_not_used(tmp_path: Path) -> None:
     folder = run_with(tmp_path / "run", PEOPLE["useful"])
     certify(folder, label={"exact_match": "human"})
     path = folder / CERTIFICATE
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), "certificate": 1}), encoding="utf-8")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "certificate": 1}), "utf-8")
     with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
         read_certificate(path)
 
@@ -115,7 +115,7 @@ def test_a_certificate_of_another_version_is_not_used(tmp_path: Path) -> None:
 def test_the_report_says_that_a_certificate_cannot_be_read(tmp_path: Path) -> None:
     folder = exact_run(tmp_path / "run")
     (folder / CERTIFICATE).write_text("damaged")
-    page = write_report(folder, force=True).read_text(encoding="utf-8")
+    page = write_report(folder, force=True).read_text("utf-8")
     assert "<p>The certificate cannot be read. Run certify again.</p>" in page
     assert "Nobody has checked" not in page
     assert str(tmp_path) not in page

@@ -1,6 +1,5 @@
 """`collect`: runs a RAG system over questions and writes what it returns as a dataset."""
 
-import json
 import typing
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import Any
 
 import pytest
 import typing_extensions
+from aliases import Json
+from folders import lines_of
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
@@ -17,7 +18,6 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_evaluator import ConfigError, DatasetError, RAGEvaluator, RagEvaluatorError, ResultsError, collect
 
-Json = dict[str, Any]  # Any: JSON
 QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？", "How high is Mount Selo?"]
 REFERENCES = ["In Tesk.", None, "812 metres"]
 TEXTS = ["Nolu Brak was born in Tesk.", "哈恩桥由利拉·沃斯克于1921年建造。"]
@@ -44,7 +44,7 @@ def answered(question: str, reference: str | None = None) -> Json:
 
 
 def lines(path: Path) -> list[Json]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return lines_of(path)
 
 
 def test_what_is_collected_is_a_dataset_that_is_evaluated_as_it_is(tmp_path: Path) -> None:

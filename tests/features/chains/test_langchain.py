@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aliases import Json, Patch
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
@@ -31,8 +32,6 @@ from rag_evaluator.embeddings import load_embeddings
 from rag_evaluator.results import Run, worst_rows
 from rag_evaluator.tasks import warned_once
 
-Json = dict[str, Any]  # Any: JSON
-Patch = pytest.MonkeyPatch
 ROOT = Path(__file__).parents[3]
 PARAGRAPHS = [
     "Nolu Brak was a painter. He was born in Tesk in 1871 and moved to Corvania as a child.",
@@ -190,7 +189,7 @@ def test_settings_of_a_configuration_count_but_for_what_concerns_a_whole_dataset
     path.write_text(
         "metrics: [bleu, rouge]\nthresholds: {bleu: 0.5}\nrequire: ['mean bleu >= 0.1']\ngroup_by: [topic]\n"
         "dataset: rows.jsonl\ncolumns: {reply: response}\n",
-        encoding="utf-8",
+        "utf-8",
     )
     result = {**results(1)[0], "reply": ANSWERS[1]}
     assert EvaluatorChain("faithfulness", judge=judge(), config=path).invoke(result)["faithfulness_score"] == 1.0

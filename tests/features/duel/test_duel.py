@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Json, ModelFolder, Patch
 from folders import error_of, output_of, printed
+from opinion_judge import OpinionJudge
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
@@ -21,8 +23,6 @@ from rag_evaluator.prompts import prompt_models
 from rag_evaluator.run import Journal, read_finished
 from tests.loaded_prompts import load_prompts
 
-Json = dict[str, Any]  # Any: JSON
-Capture = pytest.CaptureFixture[str]
 Rows = Sequence[Mapping[str, Any]]
 FILES = ("duel.json", "duel_summary.json")
 ROOT = Path(__file__).parents[3]
@@ -89,7 +89,7 @@ Duel = Callable[..., Judged]
 
 
 @pytest.fixture
-def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
+def duel(monkeypatch: Patch) -> Duel:
     """The command with a judge of the test."""
 
     def duel(a: Path, b: Path, judge: Any, out: Path | None = None, start: str = "--update") -> Judged:
@@ -242,14 +242,13 @@ def test_the_95_percent_interval_says_who_wins_whatever_interval_is_printed(
     assert capsys.readouterr().out.startswith("a wins: 0.80 [")
 
 
-class Plain:
+class Plain(OpinionJudge):
     """A judge without probabilities that prefers one answer; a `JudgeProtocol`.
 
     Attributes:
         window: letters that it can read, None: any number.
     """
 
-    about: Mapping[str, str] = {}
     signature: str | None = "plain"
 
     def __init__(self, best: str, window: int | None = None) -> None:
@@ -267,18 +266,12 @@ class Plain:
         choice = 1 if shown(prompt)["answer_1"] == self.best else 2
         return Opinion(response_model.model_validate({"choice": choice, "reason": f"choice {choice}"}))
 
-    async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
-        raise NotImplementedError
-
     def count(self, text: str) -> int:
         return len(text)
 
     def room(self, prompt: str) -> int:
         assert self.window is not None
         return self.window - len(prompt)
-
-    async def aclose(self) -> None:
-        pass
 
 
 def test_a_judge_without_probabilities_is_asked_for_its_choice(tmp_path: Path, duel: Duel) -> None:
@@ -299,7 +292,7 @@ def test_a_reason_for_the_answer_that_lost_is_none(tmp_path: Path, duel: Duel) -
 
 
 def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(
-    tmp_path: Path, duel: Duel, model_folder: Callable[..., Path]
+    tmp_path: Path, duel: Duel, model_folder: ModelFolder
 ) -> None:
     runs = write_runs(tmp_path, [row(1, "In Tesk.")], [row(1, "I do not know.")])
     config = JudgeConfig(model=str(model_folder("llama-bytelevel")), dtype="float32", max_new_tokens=40)
@@ -486,7 +479,7 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
     message: str,
     tmp_path: Path,
     capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     def refuse(*arguments: Any) -> None:
         raise AssertionError("a model was loaded")

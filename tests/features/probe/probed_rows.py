@@ -3,8 +3,8 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
+from aliases import Json
 from known_verifier import KnownVerifier
 
 from rag_evaluator import CustomMetric, ScriptedJudge, probe
@@ -21,15 +21,15 @@ def letters(text: str) -> str:
     return normalised(text).replace(" ", "")
 
 
-def kept_in(folder: Path, kind: str | None = None) -> list[dict[str, Any]]:
+def kept_in(folder: Path, kind: str | None = None) -> list[Json]:
     """All changed rows that a probe has kept, or those of one probe."""
-    lines = map(json.loads, (folder / "probe" / "rows.jsonl").read_text(encoding="utf-8").splitlines())
+    lines = map(json.loads, (folder / "probe" / "rows.jsonl").read_text("utf-8").splitlines())
     return [line for line in lines if kind in (None, line["probe"])]
 
 
 def changed_rows(
-    folder: Path, rows: list[dict[str, Any]], language: str = "english", seed: int = 0, size: int = 100
-) -> list[dict[str, Any]]:
+    folder: Path, rows: list[Json], language: str = "english", seed: int = 0, size: int = 100
+) -> list[Json]:
     """The rows as each probe changes them; those without contexts by a metric that needs none."""
     settings = {"language": language, "probe": {"sample": size, "seed": seed}}
     if all("retrieved_contexts" in row for row in rows):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Json
 from probed_rows import changed_rows, letters, normalised
 
 DATA: Mapping[str, list[tuple[str, str, str, str]]] = {
@@ -43,7 +44,7 @@ REMARKS = {
 LANGUAGES = list(DATA)
 
 
-def rows_in(language: str) -> list[dict[str, Any]]:
+def rows_in(language: str) -> list[Json]:
     """Rows of which each has a context with the answer, and one without, in a text of its own."""
     return [
         {
@@ -57,7 +58,7 @@ def rows_in(language: str) -> list[dict[str, Any]]:
     ]
 
 
-Lines = list[dict[str, Any]]
+Lines = list[Json]
 
 
 def of(lines: Lines, probe: str) -> Lines:
@@ -161,7 +162,7 @@ def test_the_choice_is_the_same_for_any_order_of_rows_and_another_for_another_se
     rows = [{**row, "user_input": f"{row['user_input']} {number}"} for number in range(8) for row in rows_in("english")]
     shuffled = random.Random(5).sample(rows, len(rows))
 
-    def found(name: str, rows: list[dict[str, Any]], seed: int) -> list[str]:
+    def found(name: str, rows: list[Json], seed: int) -> list[str]:
         lines = changed_rows(tmp_path / name, rows, "english", seed, size=6)
         return sorted(f"{line['question']}|{line['probe']}|{line['changed']}" for line in lines)
 
@@ -183,7 +184,7 @@ def test_rows_with_the_same_question_do_not_lend_each_other_answers_and_contexts
         {"user_input": "Where?", "response": "…", "reference": "।"},
     ],
 )
-def test_a_row_gets_the_probes_that_its_columns_allow(row: dict[str, Any], tmp_path: Path) -> None:
+def test_a_row_gets_the_probes_that_its_columns_allow(row: Json, tmp_path: Path) -> None:
     assert {line["probe"] for line in changed_rows(tmp_path, [row])} == {"evasive", "same_text", "longer"}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Json, ModelFolder
 from folders import error_of
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from probed_rows import normalised
@@ -27,8 +28,6 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.results import Score
 from rag_evaluator.scorer import Scorer
 
-Json = dict[str, Any]  # Any: JSON
-Capture = pytest.CaptureFixture[str]
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
 ROWS = 26
@@ -223,13 +222,13 @@ def write_config(folder: Path, model: Path, count: int) -> Path:
     (folder / "config.yaml").write_text(
         "dataset: rows.jsonl\nmetrics: [context_recall, response_groundedness]\nchunk_size: 4\n"
         f"judge: {{model: {model}, dtype: float32, max_new_tokens: 24, batch_size: 4}}\n",
-        encoding="utf-8",
+        "utf-8",
     )
     return folder / "config.yaml"
 
 
 def test_the_command_prints_sentences_the_next_command_and_a_table(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: Capture
+    tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     config = write_config(tmp_path, model_folder("llama-bytelevel"), 4)
     assert main(["probe", str(config), "--sample", "2", "--set", "metrics=[context_recall, bleu]"]) in (0, 1)
@@ -241,7 +240,7 @@ def test_the_command_prints_sentences_the_next_command_and_a_table(
 
 
 def test_rows_that_have_changed_since_are_not_merged(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: Capture
+    tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     config = write_config(tmp_path, model_folder("llama-bytelevel"), 3)
     assert main(["probe", str(config), "--set", "metrics=[context_recall]"]) in (0, 1)

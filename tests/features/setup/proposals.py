@@ -61,7 +61,7 @@ def proposed(*paths: Path, **wishes: Any) -> Proposed:
     code, said, error = init(paths, wishes)
     assert code == 0, error
     out = paths[0].parent / "config.yaml"
-    text = out.read_text(encoding="utf-8")
+    text = out.read_text("utf-8")
     assert max(map(len, text.splitlines())) <= 140
     assert load_config(out).dataset == paths[0]
     return Proposed(text, said)

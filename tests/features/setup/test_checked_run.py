@@ -1,22 +1,18 @@
 """`check`: what it finds, that it finds the same as a run would, and that it writes nothing."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from folders import output_of
+from aliases import Capture, Json, ModelFolder, Patch, Rows
+from folders import output_of, write_lines
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge import Memory
 
-Json = dict[str, Any]  # Any: JSON
-Patch = pytest.MonkeyPatch
-Capture = pytest.CaptureFixture[str]
-ModelFolder = Callable[..., Path]
-Rows = list[Json]
 ENGINE = "rag_evaluator.judge.engines.transformers.engine.TransformersEngine.seconds_by_dtype"
 IN_FLIGHT = 16  # questions at a time, of a judge that does not say how many
 RATING = {"ContextRelevanceOutput": {"rating": 2}}
@@ -38,7 +34,7 @@ def states(report: CheckReport) -> dict[str, str]:
 
 def project(folder: Path, rows: Rows, model: Path | str, **keys: Any) -> Path:
     """A configuration with its dataset."""
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    write_lines(folder / "rows.jsonl", rows)
     judge = {"model": str(model), "max_new_tokens": 64, **keys.pop("judge", {})}
     data = {"dataset": "rows.jsonl", "judge": judge, "metrics": ["context_relevance"], **keys}
     (folder / "config.yaml").write_text(json.dumps(data), "utf-8")
@@ -90,7 +86,6 @@ def test_a_faster_dtype_is_named_with_the_threads(
     seconds: dict[str, float], advice: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: Patch
 ) -> None:
     path = project(tmp_path, rows, model_folder("llama-bytelevel"))
-    assert set(found(check(path), "speed").details["seconds"]) == {"float32", "bfloat16"}
     monkeypatch.setattr(ENGINE, lambda _: seconds)
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
     speed = found(check(path), "speed")
@@ -102,7 +97,7 @@ def test_a_faster_dtype_is_named_with_the_threads(
     [("qwen2-chat", "auto", "ok"), ("llama-bytelevel", "auto", "warning"), ("llama-bytelevel", "none", "ok")],
 )
 def test_a_judge_without_a_chat_template_is_named_unless_that_is_asked_for(
-    folder: str, template: str, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder
+    folder: str, template: str, state: str, rows: Rows, model_folder: ModelFolder
 ) -> None:
     judge = {"model": str(model_folder(folder)), "chat_template": template, "max_new_tokens": 64}
     check_of_template = found(check({"metrics": ["context_relevance"], "judge": judge}, data=rows), "template")
@@ -119,6 +114,7 @@ def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
     assert prompt.endswith("<|im_end|>\n<|im_start|>assistant\n")
     engine = found(report, "engine")
     assert (engine.state, engine.details["path"]) == ("ok", "packed")
+    assert set(found(report, "speed").details["seconds"]) == {"float32", "bfloat16"}
     row = found(report, "row").details["scores"]["context_relevance"]
     assert row["prompt_tokens"] > 100 and row["generated_tokens"] > 0
     batches = found(report, "batches")
@@ -274,7 +270,7 @@ def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
     assert main(["check", str(config)]) == (0 if expected == "warning" else 2)
 
 
-def test_a_configuration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+def test_a_configuration_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(ConfigError, match="Did you mean"):
         check({"metrics": ["faithfullness"]})
 

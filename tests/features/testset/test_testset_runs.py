@@ -1,12 +1,13 @@
 """Test sets by a real model with random weights: nothing is lost, and kills and workers change no byte."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import ModelFolder
 from command_starter import Zygote
+from folders import results_of
 
 from rag_evaluator.cli.main import main
 from tests.features.testset.testset_world import write_documents
@@ -22,13 +23,9 @@ def write_config(folder: Path, model: Path) -> Path:
         "metrics: [faithfulness]\nchunk_size: 2\n"
         f"judge: {{model: {model}, dtype: float32, max_new_tokens: 32, batch_size: 4}}\n"
         f"testset: {{documents: ['{documents}'], size: 4, candidates: {CANDIDATES}, neighbours: 2}}\n",
-        encoding="utf-8",
+        "utf-8",
     )
     return folder / "config.yaml"
-
-
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
 
 
 def bytes_of(config: Path) -> dict[str, bytes]:
@@ -36,11 +33,11 @@ def bytes_of(config: Path) -> dict[str, bytes]:
 
 
 def test_a_model_with_random_weights_loses_nothing_each_failure_has_its_reason(
-    tmp_path: Path, model_folder: Callable[..., Path]
+    tmp_path: Path, model_folder: ModelFolder
 ) -> None:
     config = write_config(tmp_path / "random", model_folder("llama-bytelevel"))
     assert main(["testset", "make", str(config)]) == 1, "fewer questions than wanted"
-    lines = (results_of(config) / "testset_details.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (results_of(config) / "testset_details.jsonl").read_text("utf-8").splitlines()
     slots: list[dict[str, Any]] = [json.loads(line) for line in lines]
     assert [slot["candidate"] for slot in slots] == list(range(CANDIDATES))
     for slot in slots:
@@ -54,7 +51,7 @@ def test_a_model_with_random_weights_loses_nothing_each_failure_has_its_reason(
 
 @pytest.mark.processes
 def test_two_workers_at_once_give_what_one_process_gives(
-    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
+    tmp_path: Path, model_folder: ModelFolder, zygote: Zygote
 ) -> None:
     model = model_folder("llama-bytelevel")
     config, alone = (write_config(tmp_path / name, model) for name in ("shared", "alone"))

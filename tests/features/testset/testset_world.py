@@ -1,12 +1,13 @@
 """A small world in two languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aliases import Json
+from folders import write_lines
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import ScriptedJudge
@@ -82,11 +83,11 @@ def text_of(town: str, language: str) -> str:
 def write_documents(folder: Path, language: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for town in TOWNS:
-        (folder / f"{town}.txt").write_text(text_of(town, language), encoding="utf-8")
+        (folder / f"{town}.txt").write_text(text_of(town, language), "utf-8")
     return folder
 
 
-def rows_of(language: str, towns: Sequence[str], **changed: Any) -> list[dict[str, Any]]:
+def rows_of(language: str, towns: Sequence[str], **changed: Any) -> list[Json]:
     """A good row for each town, as people write it, with other columns."""
     words = LANGUAGES[language]
     return [
@@ -101,8 +102,8 @@ def rows_of(language: str, towns: Sequence[str], **changed: Any) -> list[dict[st
     ]
 
 
-def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+def write_rows(path: Path, rows: Sequence[Json]) -> None:
+    write_lines(path, rows)
 
 
 class Letters(Embeddings):
@@ -131,7 +132,7 @@ class Knowing:
     def judge(self) -> ScriptedJudge:
         return ScriptedJudge(self.said, self.chosen, model_id=f"knowing-{self.language}")
 
-    def said(self, prompt: str, response_model: type) -> dict[str, Any]:
+    def said(self, prompt: str, response_model: type) -> Json:
         data = prompt.data  # type: ignore[attr-defined]
         return {
             "MadeOutput": self._made,
@@ -148,7 +149,7 @@ class Knowing:
             is_yes = bool(told) and told[0] in NUMBER.findall(data.context)
         return options[0] if is_yes else options[1]
 
-    def _made(self, data: Any) -> dict[str, Any]:
+    def _made(self, data: Any) -> Json:
         town = self._town(data.contexts[0])  # of the duplicate: Velt, whose name comes first
         other = LANGUAGES["chinese" if self.language == "english" else "english"]
         fault = PLANTED.get(town, "")
@@ -159,7 +160,7 @@ class Knowing:
         answer = question if fault == "copy" else "  " if fault == "blank" else words.answer
         return {"question": question.format(town=about), "answer": answer.format(town=about, length=length)}
 
-    def _answer(self, data: Any) -> dict[str, Any]:
+    def _answer(self, data: Any) -> Json:
         """From the last context that is about the town, or about any if the question names none."""
         if self._is_width(data.user_input):
             return {"answerable": 0, "answer": ""}
@@ -170,7 +171,7 @@ class Knowing:
         length = NUMBER.findall(about[-1])[0]
         return {"answerable": 1, "answer": self.words.answer.format(length=length)}
 
-    def _known(self, data: Any) -> dict[str, Any]:
+    def _known(self, data: Any) -> Json:
         town = self._town(data.user_input)
         if town != "Pardo":
             return {"known": 0, "answer": ""}

@@ -136,7 +136,7 @@ def test_without_an_end_no_ordinary_token_ends_an_answer(tmp_path: Path, pad: st
     folder = tiny_models.make(kind, tmp_path)
     if pad:
         path = folder / "tokenizer_config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"pad_token": pad}))
+        path.write_text(json.dumps(json.loads(path.read_bytes()) | {"pad_token": pad}))
     judge = Judge.from_config(JudgeConfig(model=str(folder), max_new_tokens=48))
     engine = judge.inner.engine  # type: ignore[attr-defined]
     vocabulary = engine.vocabulary

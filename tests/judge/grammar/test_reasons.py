@@ -1,7 +1,6 @@
 """Reasons as short as they are wanted: in grammars, in the schemas of servers, in signatures and in answers."""
 
 import json
-from pathlib import Path
 
 import pytest
 from made_engine import request_of
@@ -37,7 +36,7 @@ def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[st
     assert not accepts(grammar, answer(*refused))
 
 
-def test_a_judge_without_reasons_writes_less_and_says_so_in_its_signature(tmp_path: Path) -> None:
+def test_a_judge_without_reasons_writes_less_and_says_so_in_its_signature() -> None:
     row = {
         "user_input": "Where was Nolu Brak born?",
         "retrieved_contexts": ["Nolu Brak was born in Tesk."],

@@ -9,6 +9,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
+from aliases import Json, ModelFolder
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
@@ -25,12 +26,11 @@ ROW = {
     "retrieved_contexts": ["Nolu Brak was born in Tesk."],
     "response": "Nolu Brak was born in Tesk.",
 }
-ModelFolder = Callable[..., Path]
 
 
-def question(prompt: str) -> dict[str, Any]:
+def question(prompt: str) -> Json:
     """The input of a translation prompt."""
-    found: dict[str, Any] = json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
+    found: Json = json.loads(prompt.rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
     return found
 
 
@@ -48,7 +48,7 @@ class Translates(ScriptedJudge):
         self.texts: Counter[str] = Counter()
         self.pause = pause
 
-    def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def answer(self, prompt: str, response_model: type[BaseModel]) -> Json:
         if response_model.__name__ != "TranslationOutput":
             return {"statements": ["x"]} if "Generator" in response_model.__name__ else {"statements": []}
         time.sleep(self.pause)
@@ -64,7 +64,7 @@ def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNE
 
 def pack_at(path: Path) -> Any:
     """What a pack file holds."""
-    return SimpleNamespace(**json.loads(path.read_text("utf-8")))
+    return SimpleNamespace(**json.loads(path.read_bytes()))
 
 
 def faulty(owners: list[str], folder: Path) -> dict[str, list[str]]:
@@ -125,7 +125,7 @@ def test_a_pack_that_exists_is_kept(tmp_path: Path) -> None:
 
 def test_a_run_that_breaks_off_is_continued_with_the_packs_that_are_missing(tmp_path: Path) -> None:
     class Breaks(Translates):
-        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> Json:
             if "faithfulness of a series" in question(prompt)["text"]:
                 raise RuntimeError("the machine is gone")
             return super().answer(prompt, response_model)
@@ -159,7 +159,7 @@ def spoiled(tmp_path: Path, wrong: Callable[[str], str]) -> Any:
     """The pack of a judge that gives `wrong` answers."""
 
     class Spoils(Translates):
-        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> Json:
             return {"translation": wrong(question(prompt)["text"])}
 
     adapted(tmp_path, Spoils(), ["answer_relevancy"])
@@ -198,7 +198,7 @@ def test_options_that_a_judge_translates_alike_are_written_named_and_refused_by_
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Alike(Translates):
-        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> Json:
             return super().answer(prompt.replace(" does not support the hyp", " supports the hyp"), response_model)
 
     adapted(tmp_path, Alike(), ["groundedness"])
@@ -216,7 +216,7 @@ def test_english_is_not_adapted(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("x", encoding="utf-8")
+    (tmp_path / "taken").write_text("x", "utf-8")
     with pytest.raises(PromptError, match="cannot be written"):
         adapted(tmp_path / "taken", Translates(), ["faithfulness"])
 

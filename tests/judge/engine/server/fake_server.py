@@ -14,6 +14,8 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
+from aliases import Json
+from folders import write_lines
 from pydantic import BaseModel
 
 from rag_evaluator import Judge
@@ -71,13 +73,13 @@ class Fake:
 
     faults: list[Reply | str] = field(default_factory=list)
     always: Reply | str | None = None
-    content: Callable[[dict[str, Any]], str] = lambda body: shortest(schema_of(body))
-    models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "tiny"}])
+    content: Callable[[Json], str] = lambda body: shortest(schema_of(body))
+    models: list[Json] = field(default_factory=lambda: [{"id": "tiny"}])
     known: frozenset[str] | None = None
-    message: dict[str, Any] = field(default_factory=dict)
+    message: Json = field(default_factory=dict)
     finish: str = "stop"
     tokens: Callable[[str], Any] | None = None
-    asked: list[tuple[str, dict[str, Any], dict[str, str]]] = field(default_factory=list)
+    asked: list[tuple[str, Json, dict[str, str]]] = field(default_factory=list)
     url: str = ""
     open: int = 0
     most_open: int = 0
@@ -85,7 +87,7 @@ class Fake:
     count: Callable[[str], int] | None = None
     name: str = ""
 
-    def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
+    def answer(self, path: str, body: Json) -> Reply | str:
         if path == "/v1/models":
             return status(200, json.dumps({"data": self.models}))
         if self.always is not None:
@@ -98,14 +100,14 @@ class Fake:
             return status(400, f"unknown: {sorted(unknown)}")
         return status(200, json.dumps(self._chat(body)))
 
-    def _chat(self, body: dict[str, Any]) -> dict[str, Any]:
+    def _chat(self, body: Json) -> Json:
         read = self._cut(body["messages"][0]["content"])
         text = self.content({**body, "messages": [{"role": "user", "content": read}]})
         message = {"role": "assistant", "content": text, **self.message}
-        choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
+        choice: Json = {"message": message, "finish_reason": self.finish}
         if self.tokens is not None and body.get("logprobs"):
             choice["logprobs"] = {"content": self.tokens(text)}
-        answer: dict[str, Any] = {"choices": [choice]}
+        answer: Json = {"choices": [choice]}
         if self.count is not None:
             answer["usage"] = {"prompt_tokens": AROUND + self.count(read)}
         return answer | ({"model": self.name} if self.name else {})
@@ -120,7 +122,7 @@ class Fake:
         return prompt
 
 
-def reading(body: dict[str, Any]) -> str:
+def reading(body: Json) -> str:
     """What a model answers that repeats a word if it finds it in what it got, for `Fake.content`."""
     schema = schema_of(body)
     if list(schema["properties"]) != ["word"]:
@@ -129,17 +131,17 @@ def reading(body: dict[str, Any]) -> str:
     return json.dumps({"word": word[1] if word else "none"})
 
 
-def schema_of(body: dict[str, Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = body["response_format"]["json_schema"]["schema"]
+def schema_of(body: Json) -> Json:
+    schema: Json = body["response_format"]["json_schema"]["schema"]
     return schema
 
 
-def shortest(schema: dict[str, Any]) -> str:
+def shortest(schema: Json) -> str:
     """The shortest value that a schema allows, as JSON."""
     return json.dumps(_shortest(schema))
 
 
-def _shortest(schema: dict[str, Any]) -> Any:
+def _shortest(schema: Json) -> Any:
     if "enum" in schema:
         return schema["enum"][0]
     if "anyOf" in schema:
@@ -168,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
-    def _reply(self, body: dict[str, Any]) -> None:
+    def _reply(self, body: Json) -> None:
         fake = self.fake
         fake.asked.append((self.path, body, {name.lower(): value for name, value in self.headers.items()}))
         fake.open += 1
@@ -223,8 +225,8 @@ def serve(host: str = "127.0.0.1", path: Path | None = None, **settings: Any) ->
         server.server_close()
 
 
-def configuration(folder: Path, rows: list[dict[str, Any]], judge: dict[str, Any]) -> Path:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+def configuration(folder: Path, rows: list[Json], judge: Json) -> Path:
+    write_lines(folder / "rows.jsonl", rows)
     settings = {"name": "r", "dataset": "rows.jsonl", "metrics": ["context_relevance"], "judge": judge}
     (folder / "c.yaml").write_text(json.dumps(settings))
     return folder / "c.yaml"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
+from aliases import Json
 from fake_server import Fake, judge_of, serve, shortest, status
 from pydantic import BaseModel
 
@@ -16,7 +17,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import Opinion, Option
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-Tokens = list[dict[str, Any]]
+Tokens = list[Json]
 
 
 class Verdict(BaseModel):
@@ -42,7 +43,7 @@ class Wider(BaseModel):
     label: Literal[0, 1, 22]
 
 
-def token(text: str, *others: tuple[str, float], share: float = 0.9) -> dict[str, Any]:
+def token(text: str, *others: tuple[str, float], share: float = 0.9) -> Json:
     """A token as servers tell of it; its own share and those of others that could have been in its place."""
     tops = [{"token": text, "logprob": math.log(share), "bytes": list(text.encode())}]
     tops += [{"token": other, "logprob": math.log(p), "bytes": list(other.encode())} for other, p in others]
@@ -65,7 +66,7 @@ def digits(text: str, pattern: str = r"\d|[^\d]+", **swap: Any) -> Tokens:
     return tokens
 
 
-def changed(change: Callable[[dict[str, Any]], Any], text: str) -> Tokens:
+def changed(change: Callable[[Json], Any], text: str) -> Tokens:
     """Each token and each of its alternatives, changed."""
     tokens = digits(text)
     for each in tokens:
@@ -96,7 +97,7 @@ MAPPED: dict[str, Callable[[str], Tokens]] = {
 }  # fmt: skip
 
 
-def content(body: dict[str, Any]) -> str:
+def content(body: Json) -> str:
     text = shortest(body["response_format"]["json_schema"]["schema"])
     return text.replace('"a"', '"1921: größer"')
 
@@ -144,7 +145,7 @@ def refusing(fake: Fake, answer: Any, most: int = 0) -> None:
     )
 
 
-def foreign(entry: dict[str, Any]) -> None:
+def foreign(entry: Json) -> None:
     entry.update(token=entry["token"].replace(" ", "Ġ"), bytes=None)
 
 
@@ -234,7 +235,7 @@ def test_options_whose_first_token_may_be_the_same_are_not_weighed(
 
 
 def test_confidences_and_thoughts_are_kept_in_the_details_and_sort_uses_probabilities(
-    rows: list[dict[str, Any]], tmp_path: Any
+    rows: list[Json], tmp_path: Any
 ) -> None:
     with serve(tokens=digits) as fake:
         judge = {"engine": "server", "url": fake.url}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aliases import Capture, Json, ModelFolder
 from fake_server import Fake, Verdict, ask, configuration, judge_of, reading, schema_of, serve, shortest, status
 from transformers import AutoTokenizer
 
@@ -15,7 +16,6 @@ from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
 from rag_evaluator.cli.main import main
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-ModelFolder = Callable[..., Path]
 SHORT = "Nolu Brak was born in Tesk. "
 LONG = "Nolu Brak was born in Tesk. " * 400
 
@@ -25,7 +25,7 @@ def words_asked(fake: Fake) -> int:
     return len([body for _, body, _ in fake.asked if '"word"' in json.dumps(body.get("response_format", ""))])
 
 
-def row(text: str) -> dict[str, Any]:
+def row(text: str) -> Json:
     return {"user_input": "Where was Nolu Brak born?", "retrieved_contexts": [text]}
 
 
@@ -73,7 +73,7 @@ def test_a_server_s_own_refusal_of_a_long_prompt_is_the_reason() -> None:
         judge = judge_of(fake)
         answer = fake.answer
 
-        def refusing(path: str, body: dict[str, Any]) -> Any:
+        def refusing(path: str, body: Json) -> Any:
             return status(400, "the context is too long") if len(json.dumps(body)) > 4000 else answer(path, body)
 
         fake.answer = refusing  # type: ignore[method-assign]
@@ -97,7 +97,7 @@ def test_one_wrong_or_empty_answer_of_a_sound_server_loses_no_score(spoilt: str)
 def test_a_model_that_repeats_words_of_short_prompts_only_is_not_tested_by_them_and_a_warning_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def weak(body: dict[str, Any]) -> str:
+    def weak(body: Json) -> str:
         return reading(body) if len(body["messages"][0]["content"]) < 2000 else shortest(schema_of(body))
 
     with serve(content=weak) as fake:
@@ -107,7 +107,7 @@ def test_a_model_that_repeats_words_of_short_prompts_only_is_not_tested_by_them_
     assert caplog.text.count("long prompts are not checked") == 1
 
 
-COUNTED: dict[str, tuple[dict[str, Any], int | None, bool]] = {  # of a model list, tokens that are kept -> whole
+COUNTED: dict[str, tuple[Json, int | None, bool]] = {  # of a model list, tokens that are kept -> whole
     "ollama, whole": ({}, None, True),
     "ollama, cut": ({}, 1500, False),
     "llama.cpp, whole": ({"meta": {"n_ctx": 9000}}, None, True),
@@ -120,7 +120,7 @@ COUNTED: dict[str, tuple[dict[str, Any], int | None, bool]] = {  # of a model li
 
 @pytest.mark.parametrize(("entry", "kept", "whole"), COUNTED.values(), ids=COUNTED)
 def test_the_servers_own_counts_say_whether_a_prompt_is_cut_whatever_its_model_repeats(
-    entry: dict[str, Any], kept: int | None, whole: bool
+    entry: Json, kept: int | None, whole: bool
 ) -> None:
     with serve(models=[{"id": "tiny", **entry}], context=kept, count=lambda text: len(text.split())) as fake:
         judge = judge_of(fake)
@@ -242,12 +242,12 @@ def test_a_server_that_answers_with_another_model_is_refused(asked: str, answere
             assert answered in str(caught.value) and asked in str(caught.value)
 
 
-def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: Capture) -> None:
     with serve(content=reading, name="tiny") as fake:
         judge = {"engine": "server", "url": fake.url, "batch_size": 1}
         config = str(configuration(tmp_path, [row(f"{number} {SHORT}") for number in range(9)], judge))
 
-        def exchanged(body: dict[str, Any]) -> str:
+        def exchanged(body: Json) -> str:
             fake.name = "huge" if "5 Nolu" in json.dumps(body) else fake.name
             return reading(body)
 

@@ -13,8 +13,9 @@ import httpx2
 import openai
 import psutil
 import pytest
+from aliases import Capture, Json, Patch, Rows
 from fake_server import CUT, SLOW, Fake, Verdict, ask, configuration, judge_of, serve, shortest, status
-from folders import error_of, run_command
+from folders import error_of, lines_of, run_command
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import (
@@ -34,7 +35,6 @@ from rag_evaluator.judge import Shares
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
 OTHERS = sorted(address for address in ADDRESSES if not is_here(address))
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1", *OTHERS])
-Rows = list[dict[str, Any]]
 SECRET = "sk-very-secret-4711"
 
 
@@ -44,7 +44,7 @@ def fake() -> Iterator[Fake]:
         yield server
 
 
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch: Patch) -> None:
     """Wait a moment only for an answer."""
     monkeypatch.setattr(openai, "Timeout", lambda *_, **__: httpx2.Timeout(0.3))
 
@@ -57,7 +57,7 @@ PASSING = {
 
 
 @pytest.mark.parametrize("faults", PASSING.values(), ids=PASSING)
-def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_passes_costs_no_judgement(faults: list[Any], fake: Fake, monkeypatch: Patch) -> None:
     impatient(monkeypatch)
     judge = judge_of(fake)
     fake.faults += faults
@@ -84,7 +84,7 @@ LASTING = {
 
 @pytest.mark.parametrize(("fault", "kind", "named"), LASTING.values(), ids=LASTING)
 def test_what_lasts_stops_the_run_unless_it_concerns_one_question(
-    fault: Any, kind: type[Exception], named: str, fake: Fake, monkeypatch: pytest.MonkeyPatch
+    fault: Any, kind: type[Exception], named: str, fake: Fake, monkeypatch: Patch
 ) -> None:
     impatient(monkeypatch)
     judge = judge_of(fake)
@@ -93,13 +93,11 @@ def test_what_lasts_stops_the_run_unless_it_concerns_one_question(
     assert type(error) is kind and named in str(error)
 
 
-def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(
-    fake: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_that_only_one_question_causes_is_a_missing_judgement(fake: Fake, monkeypatch: Patch) -> None:
     judge = judge_of(fake, batch_size=1)
     answer = fake.answer
 
-    def failing(path: str, body: dict[str, Any]) -> Any:
+    def failing(path: str, body: Json) -> Any:
         return status(500) if "Bad?" in json.dumps(body) else answer(path, body)
 
     monkeypatch.setattr(fake, "answer", failing)
@@ -132,16 +130,14 @@ def test_a_server_that_ignores_the_schema_gives_no_judgement(text: str, finish: 
         judge_of(fake)
 
 
-def test_a_missing_server_is_bad_input_and_nothing_is_written(
-    tmp_path: Path, rows: Rows, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_server_is_bad_input_and_nothing_is_written(tmp_path: Path, rows: Rows, capsys: Capture) -> None:
     config = configuration(tmp_path, rows, {"engine": "server", "url": "http://127.0.0.1:9/v1"})
     message = error_of(capsys, config)
     assert message.count("judge.url") == 1 and "127.0.0.1:9" in message and "Start one" in message
     assert not (tmp_path / "results" / "r" / "scores.jsonl").exists()
 
 
-def test_proxy_variables_are_ignored_and_no_key_of_openai_is_sent(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proxy_variables_are_ignored_and_no_key_of_openai_is_sent(fake: Fake, monkeypatch: Patch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"):
@@ -170,8 +166,8 @@ def test_an_address_of_another_network_gets_nothing_while_the_run_is_offline() -
 
 
 def test_the_key_is_sent_and_shown_nowhere(
-    fake: Fake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path,
-    rows: Rows, capsys: pytest.CaptureFixture[str],
+    fake: Fake, monkeypatch: Patch, caplog: pytest.LogCaptureFixture, tmp_path: Path,
+    rows: Rows, capsys: Capture,
 ) -> None:  # fmt: skip
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_KEY", SECRET)
@@ -208,7 +204,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("settings", "named"), KEYS.values(), ids=KEYS)
-def test_a_wrong_setting_is_an_error_that_shows_no_secret(settings: dict[str, Any], named: str) -> None:
+def test_a_wrong_setting_is_an_error_that_shows_no_secret(settings: Json, named: str) -> None:
     with pytest.raises((ModelError, ConfigError), match=named) as caught:
         Judge.from_config(JudgeConfig(engine="server", **{"url": "http://127.0.0.1:1/v1", **settings}))
     assert SECRET not in str(caught.value)
@@ -226,7 +222,7 @@ MODELS = ["[" * 100_000 + "]" * 100_000, "5", "null", '"a"', "{}", '{"data": 5}'
 
 
 @pytest.mark.parametrize("text", MODELS, ids=[text[:20] for text in MODELS])
-def test_an_odd_list_of_models_is_an_error_with_its_key(text: str, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_odd_list_of_models_is_an_error_with_its_key(text: str, fake: Fake, monkeypatch: Patch) -> None:
     monkeypatch.setattr(fake, "answer", lambda path, body: status(200, text))
     with pytest.raises(ModelError, match=r"^judge\."):
         judge_of(fake)
@@ -237,7 +233,7 @@ def test_as_many_requests_are_open_as_the_key_says(size: Any, most: int, fake: F
     judge = judge_of(fake, batch_size=size)
     end = time.monotonic() + 20
 
-    def waiting(body: dict[str, Any]) -> str:
+    def waiting(body: Json) -> str:
         while fake.most_open < most and time.monotonic() < end:
             time.sleep(0.01)
         return shortest(body["response_format"]["json_schema"]["schema"])
@@ -254,7 +250,7 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
     alive = fake.content
     count = []
 
-    def dying(body: dict[str, Any]) -> str:
+    def dying(body: Json) -> str:
         count.extend([body] if "Tesk" in json.dumps(body) else [])
         if len(count) == 2:
             fake.always = CUT
@@ -266,7 +262,7 @@ def test_a_server_that_dies_in_mid_run_loses_nothing_and_the_next_start_continue
     fake.content = alive
     asked = questions(fake)
     run_command(config)
-    scores = [json.loads(line) for line in (tmp_path / "results/r/scores.jsonl").read_text().splitlines()]
+    scores = lines_of(tmp_path / "results/r/scores.jsonl")
     assert [score["context_relevance"] for score in scores] == [0.0] * 3
     assert 0 < questions(fake) - asked < 6
 
@@ -290,7 +286,7 @@ def test_a_run_that_has_not_changed_asks_nothing_and_a_moved_server_keeps_its_sc
 
 
 def test_a_judge_that_a_server_runs_is_never_called_the_toy(
-    fake: Fake, tmp_path: Path, rows: Rows, capsys: pytest.CaptureFixture[str]
+    fake: Fake, tmp_path: Path, rows: Rows, capsys: Capture
 ) -> None:
     """`judge.model` is `demo` where nobody has set it."""
     config = configuration(tmp_path, rows, {"engine": "server", "url": fake.url})

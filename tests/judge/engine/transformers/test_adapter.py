@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 import tiny_models
 import torch
+from aliases import ModelFolder
 from peft import LoraConfig, get_peft_model
 from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -19,7 +20,6 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.hub import fingerprint
 from rag_evaluator.judge import LazyJudge, find_judge
 
-ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}
 
 
@@ -80,7 +80,7 @@ def test_answers_differ_from_the_bases_and_are_those_of_the_model_that_peft_merg
 
 def edit(folder: Path, name: str = "adapter_config.json", **changes: Any) -> None:
     path = folder / name
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes))
 
 
 def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(

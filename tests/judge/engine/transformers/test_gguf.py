@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_models
+from aliases import ModelFolder
 from gguf import GGUFWriter
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
@@ -23,7 +24,6 @@ from rag_evaluator.files import gguf_of, read_header
 from rag_evaluator.judge import LazyJudge
 from tools.gguf_model import write_gguf
 
-ModelFolder = Callable[..., Path]
 LLAMA_3 = {
     **{"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
     "original_max_position_embeddings": 64,
@@ -108,7 +108,7 @@ def test_check_says_what_it_needs_once_unpacked(gguf: Path, rows: list[dict[str,
 
 def test_its_path_is_relative_to_the_configuration_and_auto_is_the_engine_that_reads_it(gguf: Path) -> None:
     path = gguf.parent / "config.yaml"
-    path.write_text("metrics: [faithfulness]\njudge: {model: tiny.gguf, engine: auto}\n", encoding="utf-8")
+    path.write_text("metrics: [faithfulness]\njudge: {model: tiny.gguf, engine: auto}\n", "utf-8")
     assert load_config(path).judge.model == str(gguf)
     assert with_engine(JudgeConfig(model=str(gguf.parent), engine="auto")).because == "the model is a GGUF file"
 
@@ -184,7 +184,7 @@ def test_a_damaged_file_is_read_or_refused(damages: list[tuple[int, bytes, bool]
         LazyJudge(None, JudgeConfig(model=str(damaged))).check()
 
 
-@pytest.mark.parametrize("count", [2**20, 2**40, 2**64 - 1])
+@pytest.mark.parametrize("count", [2**16, 2**40, 2**64 - 1])
 @pytest.mark.parametrize("kind", [1, 8, 9])
 def test_a_count_that_is_damaged_takes_neither_time_nor_memory(kind: int, count: int, tmp_path: Path) -> None:
     """In a file of 4 GB that takes no space on the disk: all that follows reads as empty texts."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from aliases import Patch
 from transformers import AttentionInterface
 
 from rag_evaluator.judge.engines.transformers import attention
@@ -51,9 +52,7 @@ def pieces(rng: random.Random, tokens: list[int], longest: int) -> Iterator[list
     ("name", "prefix"),
     [*((name, 3 * WINDOW) for name in PACKED), *(("a window", prefix) for prefix in (0, 5, WINDOW))],
 )
-def test_packed_rows_have_the_logits_that_each_row_has_alone(
-    name: str, prefix: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_rows_have_the_logits_that_each_row_has_alone(name: str, prefix: int, monkeypatch: Patch) -> None:
     monkeypatch.setattr("rag_evaluator.judge.engines.transformers.packed.CHUNK", 7)
     architecture, settings = PACKED[name]
     model = model_of(architecture, **settings)
@@ -105,7 +104,7 @@ WRONG = {  # what an attention function could fail to do, and a model that needs
 }
 
 
-def assert_noticed(model: Any, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def assert_noticed(model: Any, argument: str, monkeypatch: Patch) -> None:
     """The model is refused once the attention function does without an argument."""
     interface = AttentionInterface._global_mapping[attention.NAME]
     forgetful = lambda *args, **kwargs: interface(*args, **{**kwargs, argument: None})  # noqa: E731
@@ -118,7 +117,7 @@ def assert_noticed(model: Any, argument: str, monkeypatch: pytest.MonkeyPatch) -
     ("name", "dtype"), [*((name, torch.float32) for name in WRONG), ("windows", torch.bfloat16)], ids=str
 )
 def test_the_trial_shows_what_the_attention_function_does_not_do(
-    name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    name: str, dtype: torch.dtype, monkeypatch: Patch
 ) -> None:
     argument, architecture, settings = WRONG[name]
     model = model_of(architecture, **settings).to(dtype)
@@ -153,9 +152,7 @@ def test_experts_that_change_with_the_last_bit_do_not_make_a_model_of_half_preci
 
 
 @pytest.mark.parametrize("quantised", [True, False])
-def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
-    quantised: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(quantised: bool, monkeypatch: Patch) -> None:
     used: list[str] = []
 
     def full() -> Any:
@@ -200,7 +197,7 @@ HEADS = [(64, 64, None), (64, 64, 30.0), (192, 128, None), (128, 192, None), (8,
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("size, width, softcap", HEADS)
 def test_attention_in_half_precision_is_as_exact_as_one_fused_kernel(
-    size: int, width: int, softcap: float | None, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    size: int, width: int, softcap: float | None, dtype: torch.dtype, monkeypatch: Patch
 ) -> None:
     """A fused kernel is wrong by 0.18 % in bfloat16; where that for CPUs computes two parts, both are rounded."""
     percent = torch.finfo(dtype).eps / torch.finfo(torch.bfloat16).eps / 100

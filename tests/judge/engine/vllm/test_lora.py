@@ -3,12 +3,12 @@
 import asyncio
 import importlib.util
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 import torch
+from aliases import Json, ModelFolder
 from pydantic import BaseModel
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -19,7 +19,6 @@ from rag_evaluator.judge import LazyJudge
 
 HAS_VLLM = importlib.util.find_spec("vllm") is not None
 SHAPE = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
-ModelFolder = Callable[..., Path]
 
 
 class Verdict(BaseModel):
@@ -54,7 +53,7 @@ def adapter(base: Path, tmp_path: Path) -> Path:
     return adapter_of(base, tmp_path / "adapter")
 
 
-def settings_of(base: Path, adapter: Path | None, *args: str) -> dict[str, Any]:
+def settings_of(base: Path, adapter: Path | None, *args: str) -> Json:
     given = None if adapter is None else str(adapter)
     return {"engine": "vllm", "model": str(base), "adapter": given, "vllm": {"args": list(args)}}
 
@@ -66,7 +65,7 @@ def test_an_adapter_in_place_of_the_model_is_refused_with_the_remedy(adapter: Pa
 
 def test_a_server_of_the_users_refuses_an_adapter_and_says_what_to_do(tmp_path: Path) -> None:
     told = r"to the engine 'server'.* Merge it.*serve the result.*'transformers' or 'vllm'"
-    judge: dict[str, Any] = {"engine": "server", "url": "http://127.0.0.1:1/v1", "adapter": str(tmp_path)}
+    judge: Json = {"engine": "server", "url": "http://127.0.0.1:1/v1", "adapter": str(tmp_path)}
     with pytest.raises(ConfigError, match=told):
         make_config({"metrics": ["faithfulness"], "judge": judge})
     with pytest.raises(ConfigError, match=told):
@@ -84,7 +83,7 @@ def merged(base: Path, adapter: Path, folder: Path) -> Path:
     """The base model with the adapter's weights added, as peft merges them: W + alpha / r * B A."""
     from safetensors.torch import load_file
 
-    settings = json.loads((adapter / "adapter_config.json").read_text())
+    settings = json.loads((adapter / "adapter_config.json").read_bytes())
     model = AutoModelForCausalLM.from_pretrained(base)
     weights = load_file(adapter / "adapter_model.safetensors")
     for name, parameter in model.named_parameters():
@@ -104,7 +103,7 @@ def test_a_real_vllm_judges_with_an_adapter_as_we_do_with_the_merged_model(
 ) -> None:
     for name, value in {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}.items():
         monkeypatch.setenv(name, value)
-    settings: dict[str, Any] = {"dtype": "float32", "max_new_tokens": 64}
+    settings: Json = {"dtype": "float32", "max_new_tokens": 64}
     server = settings_of(base, adapter, "--enforce-eager", "--max-model-len", "1024")
     theirs = asked(Judge.from_config(JudgeConfig(**settings, **server)))
     ours = asked(Judge.from_config(JudgeConfig(**settings, model=str(merged(base, adapter, tmp_path / "merged")))))

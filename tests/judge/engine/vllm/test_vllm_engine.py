@@ -88,13 +88,13 @@ class TestRealVllm:
 @pytest.mark.vllm
 @pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed here")
 def test_a_killed_run_leaves_no_process_and_continues_with_the_same_scores(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in SAMPLE.read_text("utf-8").splitlines()]
     metrics = ["faithfulness", "context_recall", "context_relevance"]
     judge = {"model": str(DEMO_JUDGE), "dtype": "float32"}
     server = {**judge, **VLLM, "batch_size": 2}
     settings = {"dataset": str(SAMPLE), "metrics": metrics, "judge": server, "chunk_size": 1}
     config = tmp_path / "config.yaml"
-    config.write_text(json.dumps(settings), encoding="utf-8")
+    config.write_text(json.dumps(settings), "utf-8")
     command = [sys.executable, str(ROOT / "main.py"), str(config)]
     environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
     run = subprocess.Popen(command, env=environment, start_new_session=True)
@@ -108,7 +108,7 @@ def test_a_killed_run_leaves_no_process_and_continues_with_the_same_scores(tmp_p
     with pytest.raises(ProcessLookupError):
         os.killpg(run.pid, 0)  # nobody of its group lives
     subprocess.run(command, env=environment, check=True)
-    lines = (journal / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (journal / "scores.jsonl").read_text("utf-8").splitlines()
     evaluator = RAGEvaluator({"metrics": metrics, "judge": judge})
     expected = evaluator.evaluate(rows)
     assert [[json.loads(line)[name] for name in metrics] for line in lines] == [

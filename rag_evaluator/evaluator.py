@@ -9,7 +9,7 @@ from rag_evaluator.dataset import CheckedRows, checked_rows
 from rag_evaluator.files import ACTIVITY, CHECKING, Progress, Stop, automatic, silent
 from rag_evaluator.judge import LLM, LazyJudge
 from rag_evaluator.metrics import (
-    Metric,
+    Metrics,
     as_list,
     check_chosen,
     checked_times,
@@ -58,7 +58,7 @@ class RAGEvaluator:
         embeddings: Any = None,
         verifier: Any = None,
         *,
-        chosen: Mapping[str, Metric] | None = None,
+        chosen: Metrics | None = None,
     ) -> None:
         if isinstance(config, Mapping) and config.get("metrics"):
             metrics = as_list(config["metrics"])

@@ -3,13 +3,12 @@
 The pipeline is loaded in `judge/engines/transformers/loading.py`, the embeddings in `embeddings.py`.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from rag_evaluator.config import Config, find_language
 from rag_evaluator.embeddings import EmbeddingsSource
 from rag_evaluator.judge import source_of
-from rag_evaluator.metrics import Metric, Recorder, checked_times, signatures_of
+from rag_evaluator.metrics import Metrics, Recorder, checked_times, signatures_of
 from rag_evaluator.prompts import Prompts
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.verifiers import AsyncReranker, VerifierSource, reranker_of
@@ -38,11 +37,11 @@ class Models:
         }
         self.config = config.model_copy(update=sections)
 
-    def signatures(self, metrics: Mapping[str, Metric], prompts: Prompts) -> dict[str, str]:
+    def signatures(self, metrics: Metrics, prompts: Prompts) -> dict[str, str]:
         """Return for each metric what one of its scores depends on. Finds the models that it uses, loads none."""
         return signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
 
-    def scorer(self, metrics: Mapping[str, Metric], prompts: Prompts) -> Scorer:
+    def scorer(self, metrics: Metrics, prompts: Prompts) -> Scorer:
         """Load the models that the metrics use, and make ragas metrics of them and the prompts. Raises `ModelError`."""
         rows = metrics.values()
         judge = self.judge.load() if any(row.judge for row in rows) else None

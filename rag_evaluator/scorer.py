@@ -13,7 +13,7 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metric, Recorder, check_work
+from rag_evaluator.metrics import Metrics, Recorder, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Scorer:
     """
 
     metrics: Mapping[str, "BaseMetric"]
-    specs: Mapping[str, Metric]
+    specs: Metrics
     judge: JudgeProtocol | None
     embeddings: "BaseRagasEmbedding | None"
 

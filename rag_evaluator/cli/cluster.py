@@ -2,12 +2,11 @@
 
 import argparse
 import shlex
-from collections.abc import Mapping
 
 from rag_evaluator.config import Config
 from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError, MissingChunksError
-from rag_evaluator.metrics import Metric
+from rag_evaluator.metrics import Metrics
 from rag_evaluator.resources import command
 from rag_evaluator.run import journals_in, read_status, run_id, sbatch_call, submit_job
 from rag_evaluator.run import merge as merge_chunks
@@ -67,7 +66,7 @@ def submit(options: argparse.Namespace) -> int:
     return OK
 
 
-def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
+def _refuse_in_vain(task: str, config: Config, chosen: Metrics) -> None:
     """Raises `RagEvaluatorError` for paths and rows that each worker of the array would refuse."""
     from rag_evaluator.tasks import read_rows
 

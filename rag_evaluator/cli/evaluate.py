@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from rag_evaluator.dataset import existing
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files import ACTIVITY, Stop, check_replaceable, gguf_of, loading_libraries, read_header
 from rag_evaluator.hub import refuse_no_folder
-from rag_evaluator.metrics import Metric, check_reported, chosen_metrics
+from rag_evaluator.metrics import Metrics, check_reported, chosen_metrics
 from rag_evaluator.resources import near
 from rag_evaluator.results import PART, Conclusion, Run, means, rows_of
 from rag_evaluator.run import (
@@ -51,7 +51,7 @@ def read_config(options: argparse.Namespace) -> Config:
     return read_run(options)[0]
 
 
-def read_run(options: argparse.Namespace) -> tuple[Config, Mapping[str, Metric]]:
+def read_run(options: argparse.Namespace) -> tuple[Config, Metrics]:
     """The configuration and its metrics, checked."""
     config = load_config(options.config, options.set)
     chosen = chosen_metrics(config)
@@ -61,7 +61,7 @@ def read_run(options: argparse.Namespace) -> tuple[Config, Mapping[str, Metric]]
     return config, chosen
 
 
-def refuse_wrong_paths(config: Config, chosen: Mapping[str, Metric] | None = None, reads_rows: bool = True) -> None:
+def refuse_wrong_paths(config: Config, chosen: Metrics | None = None, reads_rows: bool = True) -> None:
     """Raises `ModelError` or `DatasetError` for a path at which nothing is, before ragas and torch are imported.
 
     Args:
@@ -140,9 +140,7 @@ def _requirements(folder: Path) -> "GateVerdicts":
     return gate(folder)
 
 
-def _print_run(
-    run: Run, config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
-) -> None:
+def _print_run(run: Run, config: Config, chosen: Metrics, options: argparse.Namespace, began: float) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
     replaced = ("judge.model=", "name=") if config.judge.model_name == DEMO else ()  # by a model of the user's
     folder = config.results_dir

@@ -1,20 +1,19 @@
 """What is refused of a configuration's metrics before a model is loaded."""
 
 import logging
-from collections.abc import Mapping
 
 from rag_evaluator.config import Config, hooks
 from rag_evaluator.errors import ConfigError
 
 from .chosen import chosen_under, names_in
 from .definitions import check_functions
-from .row import Metric
+from .row import Metrics
 from .table import canonical_name
 
 logger = logging.getLogger(__name__)
 
 
-def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+def check_chosen(config: Config, metrics: Metrics) -> None:
     """Raises `ConfigError` for what cannot score here, and as `check_reported`; warns of what is not scored."""
     check_functions(config, metrics)
     check_packages(config, metrics)
@@ -24,7 +23,7 @@ def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
         logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
-def check_reranker(config: Config, metrics: Mapping[str, Metric]) -> None:
+def check_reranker(config: Config, metrics: Metrics) -> None:
     """Raises `ConfigError` where a reranker is to decide and is not named, or cannot decide."""
     asking = [name for name, metric in metrics.items() if metric.reranker is not None]
     if not asking:
@@ -42,7 +41,7 @@ def check_reranker(config: Config, metrics: Mapping[str, Metric]) -> None:
         )
 
 
-def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
+def check_packages(config: Config, metrics: Metrics) -> None:
     """Raises `ConfigError` if a metric needs a package that is not installed."""
     for position, name in enumerate(config.metrics):
         if package := metrics[canonical_name(name) or name].missing_package:
@@ -52,7 +51,7 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
             )
 
 
-def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
+def check_reported(config: Config, metrics: Metrics) -> None:
     """Raise `ConfigError` for thresholds and requirements that the metrics cannot have, and for keys of features."""
     for canonical, name in names_in(config, "thresholds", metrics).items():
         limit = config.thresholds[name]

@@ -6,7 +6,7 @@ from rag_evaluator.config import BY_JUDGE, Config
 from rag_evaluator.errors import ConfigError, did_you_mean
 
 from .definitions import own_metrics, validated
-from .row import Metric
+from .row import Metric, Metrics
 from .table import METRICS, canonical_name, select_metrics
 
 
@@ -32,7 +32,7 @@ def for_metrics(config: Config, names: Sequence[str]) -> Config:
     return config.model_copy(update={"metrics": list(names), "metric_options": options, "custom_metrics": custom})
 
 
-def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str]:
+def option_names(config: Config, metrics: Metrics) -> dict[str, str]:
     """Canonical name -> the name under which `metric_options` has its options.
 
     Raises `ConfigError` for options of a metric that is not chosen, or has none there.
@@ -47,7 +47,7 @@ def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str
     return written
 
 
-def names_in(config: Config, section: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
+def names_in(config: Config, section: str, metrics: Metrics) -> dict[str, str]:
     """Canonical name -> the name under which a section has a metric. Raises `ConfigError` for one that is not chosen,
     or is there under two names."""
     written: dict[str, str] = {}
@@ -76,7 +76,7 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
     return metric.with_verifier(config.verifier) if metric.verifier else metric
 
 
-def chosen_under(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
+def chosen_under(name: str, metrics: Metrics, start: str) -> Metric:
     """A metric of this run by any of its names; `start` is how the error begins."""
     canonical = canonical_name(name)
     metric = metrics.get(canonical or name)

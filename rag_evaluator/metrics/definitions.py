@@ -16,7 +16,7 @@ from rag_evaluator.results import DROPPED
 from rag_evaluator.statistics import Scale
 
 from .own.function import check_arguments
-from .row import Metric
+from .row import Metric, Metrics
 from .table import canonical_name, plain_name
 
 # Any in this module: whatever the user wrote.
@@ -140,7 +140,7 @@ def own_metrics(config: Config) -> dict[str, Metric]:
     return rows
 
 
-def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
+def check_functions(config: Config, metrics: Metrics) -> None:
     """Raises `ConfigError` if a function is not there, or takes other arguments."""
     for name, metric in metrics.items():
         if "function" in metric.options:

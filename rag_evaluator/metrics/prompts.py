@@ -34,7 +34,7 @@ from rag_evaluator.prompts import (
 from rag_evaluator.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 from rag_evaluator.resources import packaged
 
-from .row import Metric
+from .row import Metrics
 from .table import METRICS
 
 RECALL = ("context_recall", "prompt")
@@ -56,13 +56,13 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     return {**of_metrics, **own_prompts()}
 
 
-def prompts_asked(metrics: Mapping[str, Metric]) -> dict[Key, "BasePrompt[Any, Any]"]:
+def prompts_asked(metrics: Metrics) -> dict[Key, "BasePrompt[Any, Any]"]:
     """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack."""
     asked = {(metric.owner or name, attribute) for name, metric in metrics.items() for attribute in metric.prompts}
     return {key: prompt for key, prompt in all_prompts().items() if key in asked} if asked else {}
 
 
-def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: LazyJudge) -> dict[Key, TracedPrompt]:
+def prompts_of(metrics: Metrics, config: Config, judge: LazyJudge) -> dict[Key, TracedPrompt]:
     """(metric, attribute) -> its prompt in the language of the configuration, with rubrics of the user.
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.

@@ -150,6 +150,10 @@ class Metric:
         return metric
 
 
+Metrics = Mapping[str, Metric]
+"""By name."""
+
+
 def _module(name: str) -> ModuleType:
     """A module of ours; without a name, ragas' metrics."""
     if name:

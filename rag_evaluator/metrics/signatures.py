@@ -14,7 +14,7 @@ from rag_evaluator.resources import __version__
 from rag_evaluator.verifiers import reranker_of
 
 from .own.function import source_digest
-from .row import Metric
+from .row import Metrics
 from .work_checks import VERSION
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def signatures_of(
-    metrics: Mapping[str, Metric],
+    metrics: Metrics,
     language: str,
     prompts: "Prompts",
     judge: "LazyJudge",
@@ -70,7 +70,7 @@ def signatures_of(
     return lines
 
 
-def times_of(metrics: Mapping[str, Metric], repeats: int) -> dict[str, int]:
+def times_of(metrics: Metrics, repeats: int) -> dict[str, int]:
     """How often each metric's scores are made: only a judge may answer differently."""
     return {name: repeats if metric.judge else 1 for name, metric in metrics.items()}
 
@@ -83,7 +83,7 @@ def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dic
     return {name: f"{line}|repeats:{times[name]}" if times[name] > 1 else line for name, line in signatures.items()}
 
 
-def checked_times(metrics: Mapping[str, Metric], judge: "LazyJudge", config: Config) -> dict[str, int]:
+def checked_times(metrics: Metrics, judge: "LazyJudge", config: Config) -> dict[str, int]:
     """`times_of`; raises `ConfigError` if the judge is known to be unfit for that, as it would only repeat itself."""
     times = times_of(metrics, config.repeats)
     repeats = max(times.values())

@@ -21,7 +21,7 @@ from .options import (
     scale_of_rubrics,
     scale_of_support,
 )
-from .row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric
+from .row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric, Metrics
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
@@ -57,7 +57,7 @@ def _supported(name: str, text: str, evidence: str, component: Component, about:
     )
 
 
-SUPPORT: Mapping[str, Metric] = {
+SUPPORT: Metrics = {
     "groundedness": _supported("Groundedness", ANSWER, CONTEXTS, "generation", "contexts support"),
     "context_coverage": _supported(
         "ContextCoverage", "reference", CONTEXTS, "retrieval", "contexts support, by a verifier"
@@ -108,7 +108,7 @@ def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
     }
 
 
-RETRIEVAL: Mapping[str, Metric] = {
+RETRIEVAL: Metrics = {
     "retrieval_precision": _row(
         "RetrievalPrecision", CHUNK, aliases=("precision_at_k",), about="retrieved contexts that are relevant"
     ),
@@ -142,7 +142,7 @@ def _compared(made_by: str, about: str, *aliases: str, **fields: Any) -> Metric:
     return Metric(made_by, PAIR, judge=False, aliases=aliases, about=about, scale=COMPARED, **fields)
 
 
-METRICS: Mapping[str, Metric] = {
+METRICS: Metrics = {
     "faithfulness": Metric(
         "Faithfulness",
         (*CONTEXT, "response"),
@@ -368,7 +368,7 @@ def canonical_name(name: str) -> str | None:
 
 
 def select_metrics(
-    names: Sequence[str], place: str | Callable[..., str] = "config", custom: Mapping[str, Metric] | None = None
+    names: Sequence[str], place: str | Callable[..., str] = "config", custom: Metrics | None = None
 ) -> dict[str, Metric]:
     """The chosen rows of `METRICS` under their canonical names, in the order given, each once.
 
@@ -401,7 +401,7 @@ def choose_owners(names: Sequence[str], owners: Iterable[str]) -> list[str]:
     return [owner for owner in known if owner in chosen or not names]
 
 
-def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
+def about_metrics(metrics: Metrics, thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:
     """What a manifest says of metrics, so that their scores can be read without this table.
 
     Args:

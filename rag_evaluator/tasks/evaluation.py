@@ -12,7 +12,14 @@ from rag_evaluator.config import make_config
 from rag_evaluator.dataset import CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
 from rag_evaluator.hub import is_unnamed
-from rag_evaluator.metrics import Metric, about_metrics, check_reported, checked_times, chosen_metrics, with_repeats
+from rag_evaluator.metrics import (
+    Metrics,
+    about_metrics,
+    check_reported,
+    checked_times,
+    chosen_metrics,
+    with_repeats,
+)
 from rag_evaluator.results import APPLICABLE, DROPPED, FILES, Heading, Results, Row, Run, Score, write_table
 from rag_evaluator.run import (
     MAIN_STAGE,
@@ -54,7 +61,7 @@ class Evaluation(Stage):
     def __init__(
         self,
         rows: CheckedRows,
-        metrics: Mapping[str, Metric],
+        metrics: Metrics,
         plan: Plan,
         about: Mapping[str, Any],
         report: bool,
@@ -100,7 +107,7 @@ class Evaluation(Stage):
         return self.files if is_shown else FILES
 
 
-def evaluation_of(rows: CheckedRows, metrics: Mapping[str, Metric], models: "Models", prompts: "Prompts") -> Evaluation:
+def evaluation_of(rows: CheckedRows, metrics: Metrics, models: "Models", prompts: "Prompts") -> Evaluation:
     """Return what is to be done, checked as far as that needs no loaded model. Raises `RagEvaluatorError`."""
     config = models.config
     signatures = models.signatures(metrics, prompts)
@@ -186,7 +193,7 @@ def of_journal(journal: Journal) -> Evaluation:
     return Evaluation(rows, metrics, journal.plan, about, bool(about["config"].get("report")))
 
 
-def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]:
+def _about(journal: Journal, metrics: Metrics) -> Mapping[str, Any]:
     """What a journal says of its run, reported as the results were last, if they are those of this run."""
     about = journal.about
     with suppress(ResultsError, ConfigError):  # there are no results yet, or somebody has edited the manifest

@@ -15,7 +15,7 @@ from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import file_digest, gguf_of, short_digest
 from rag_evaluator.hub import fingerprint
-from rag_evaluator.metrics import Metric
+from rag_evaluator.metrics import Metrics
 from rag_evaluator.prompts import PACKAGED, pack_files
 from rag_evaluator.resources import __version__, command
 from rag_evaluator.results import PART, PROMPT_TEXTS, Run
@@ -115,7 +115,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
+def run_digest_of(config: Config, chosen: Metrics) -> str | None:
     """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
 
     Args:

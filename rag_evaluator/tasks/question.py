@@ -15,7 +15,7 @@ from rag_evaluator.dataset import CheckedRows, Sample, TaskColumns, check_lists,
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, short_digest, write_to
 from rag_evaluator.judge import CachedJudge, JudgeProtocol, LazyJudge, source_of
-from rag_evaluator.metrics import Metric, with_metrics
+from rag_evaluator.metrics import Metrics, with_metrics
 from rag_evaluator.models import Models
 from rag_evaluator.prompts import ENGLISH, Prompts, identified, languages_in, own_prompts, ready_prompts, with_examples
 from rag_evaluator.resources import packaged
@@ -264,7 +264,7 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
     return source
 
 
-def warn_of_rows(rows: CheckedRows, metrics: Mapping[str, Metric], models: Models) -> None:
+def warn_of_rows(rows: CheckedRows, metrics: Metrics, models: Models) -> None:
     """Say once what is doubtful in the rows, and what the models cannot read of them."""
     for doubt in rows.doubts:
         warned_once(doubt)

@@ -12,7 +12,7 @@ from typing import Any
 from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Json, JsonDict, short_digest
-from rag_evaluator.metrics import Metric
+from rag_evaluator.metrics import Metric, Metrics
 from rag_evaluator.results import Grid, interval
 from rag_evaluator.run import Record
 
@@ -201,13 +201,13 @@ def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int
     return [good.index for good in rows], pairs
 
 
-def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+def probed(metrics: Metrics) -> dict[str, Metric]:
     """Those of the chosen metrics that a probe concerns or the judge scores; of the others controls tell nothing."""
     known = {name for probe in PROBES.values() for name in probe.metrics}
     return {name: metric for name, metric in metrics.items() if name in known or metric.judge}
 
 
-def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
+def concerned(pair: ChangedRow, metrics: Metrics) -> list[str]:
     """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
     names = PROBES[pair.probe].metrics or metrics
     return [
@@ -219,7 +219,7 @@ def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
     ]
 
 
-def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
+def units_of(pairs: Sequence[ChangedRow], metrics: Metrics) -> list[ProbeUnit]:
     """Both sides of each pair by each metric that it concerns, each once, by row."""
     keys: dict[tuple[int, str, str], Sample] = {}
     for pair in pairs:
@@ -229,7 +229,7 @@ def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list
     return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
-def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
+def report(pairs: Sequence[ChangedRow], metrics: Metrics, records: Records, settings: ProbeConfig) -> Any:
     """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures.
 
     `control` has the metrics of a verifier, see `control_of`; it is there only if there is one.
@@ -262,9 +262,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
     return {**whole, **({"control": control} if control else {})}
 
 
-def rows_for_reading(
-    pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records
-) -> Iterator[JsonDict]:
+def rows_for_reading(pairs: Sequence[ChangedRow], metrics: Metrics, records: Records) -> Iterator[JsonDict]:
     """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
     for pair in pairs:
         scores = {}

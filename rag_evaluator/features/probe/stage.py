@@ -1,6 +1,6 @@
 """`probe` as a task: texts and changed texts, each scored by one metric."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from rag_evaluator.files import (
     write_lines,
 )
 from rag_evaluator.hub import is_unnamed
-from rag_evaluator.metrics import Metric, about_metrics, chosen_metrics
+from rag_evaluator.metrics import Metrics, about_metrics, chosen_metrics
 from rag_evaluator.results import Conclusion, Grid, WithOverview, as_written, the_judge
 from rag_evaluator.run import (
     ALONE,
@@ -82,7 +82,7 @@ class ProbeStage(Stage):
         self,
         rows: CheckedRows,
         config: Config,
-        metrics: Mapping[str, Metric],
+        metrics: Metrics,
         about: Json,
         load: Load | None = None,
     ) -> None:

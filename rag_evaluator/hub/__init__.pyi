@@ -15,4 +15,5 @@ from .lookup import refuse_no_folder as refuse_no_folder
 from .lookup import unwrapped as unwrapped
 from .machine import devices as devices
 from .machine import free_memory as free_memory
+from .machine import main_memory as main_memory
 from .machine import usable_cores as usable_cores

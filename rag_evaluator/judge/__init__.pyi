@@ -3,6 +3,7 @@ from .cached import CachedJudge as CachedJudge
 from .cached import Window as Window
 from .engine_judge import EngineJudge as EngineJudge
 from .engine_judge import engine_of as engine_of
+from .engines.event_loop import ORDER as ORDER
 from .engines.event_loop import REMEMBERED as REMEMBERED
 from .engines.event_loop import BatchHandler as BatchHandler
 from .engines.event_loop import Scheduler as Scheduler
@@ -39,11 +40,13 @@ from .pipelines import is_pipeline as is_pipeline
 from .pipelines import unread_settings as unread_settings
 from .protocol import ENDLESS as ENDLESS
 from .protocol import Draw as Draw
+from .protocol import Ids as Ids
 from .protocol import JudgeProtocol as JudgeProtocol
 from .protocol import Opinion as Opinion
 from .protocol import Option as Option
 from .protocol import PromptText as PromptText
 from .protocol import Shares as Shares
+from .protocol import common_beginning as common_beginning
 from .protocol import labels_of as labels_of
 from .protocol import log_odds as log_odds
 from .protocol import probability as probability

@@ -38,12 +38,14 @@ class Capabilities:
         greedy: whether equal questions get equal answers whatever their draw; None: not known.
         probabilities: whether `choose` works.
         window: tokens of prompt and answer together that it can read; None: not known, as nothing counts tokens.
+        at_first: scores to begin with where a batch takes minutes, so that the first one comes early; None: all.
     """
 
     in_flight: int
     greedy: bool | None
     probabilities: bool
     window: int | None = None
+    at_first: int | None = None
 
     @property
     def counts_tokens(self) -> bool:

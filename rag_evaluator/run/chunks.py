@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.files import ACTIVITY, SYNC_SECONDS, Progress, Stop, StopSignal, silent, writing
-from rag_evaluator.judge import run
+from rag_evaluator.judge import ORDER, run
 from rag_evaluator.results import refuse_foreign
 
 from .journal import Key
@@ -271,15 +271,27 @@ async def work_all(
         tick: called some times a second while models are at work.
     """
 
+    first = asyncio.Event()
+    number = count()
+
     async def take() -> None:
         while not stop.asked and (cell := next(cells, None)) is not None:
+            ORDER.set(next(number))
             try:
                 record = await work.make(*cell)
             except JudgementError as error:
                 record = Record(None, str(error), retry=True)
             done(cell, record)
+            first.set()
+        first.set()
 
-    tasks = [asyncio.create_task(take()) for _ in range(work.in_flight)]
+    async def take_later() -> None:
+        await first.wait()
+        await take()
+
+    at_first = work.in_flight if work.at_first is None else work.at_first
+    takes = [take if place < at_first else take_later for place in range(work.in_flight)]
+    tasks = [asyncio.create_task(begin()) for begin in takes]
     waiting = set(tasks)
     try:
         while waiting and not stop.overdue:

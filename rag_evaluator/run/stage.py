@@ -25,12 +25,14 @@ class Work:
         make: the record of a unit, a column and the number of the repeat. An error stops the run, but for
             `JudgementError`, which makes a missing record.
         in_flight: cells in the making at any time: enough that the judge's batches stay full.
+        at_first: cells in the making until the first one is made; None: `in_flight`.
         about: what status shows of it: the engine, the path in use and why.
     """
 
     make: Callable[[Any, str, int], Awaitable[Record]]
     in_flight: int
     about: Json = field(default_factory=dict)
+    at_first: int | None = None
 
 
 class Stage:

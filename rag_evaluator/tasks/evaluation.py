@@ -150,7 +150,10 @@ def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) ->
     async def make(unit: Any, column: str, repeat: int) -> Record:
         return to_record(await scorer.score(*cell(unit, column), repeat))
 
-    return Work(make, scorer.in_flight, {} if scorer.judge is None else scorer.judge.about)
+    judge = scorer.judge
+    if judge is None:
+        return Work(make, scorer.in_flight)
+    return Work(make, scorer.in_flight, judge.about, judge.capabilities.at_first)
 
 
 class ScoredTable:

@@ -189,10 +189,11 @@ def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(tiny: Tiny) 
     assert (
         decoder.batch_size.slot_bytes == config.num_hidden_layers * 2 * config.num_key_value_heads * config.head_dim * 4
     )
-    longer = decoder.bytes_at_most(2000, False) - decoder.bytes_at_most(1000, False)
+    longer = decoder.bytes_at_most(2000, 0, 99, False) - decoder.bytes_at_most(1000, 0, 99, False)
     assert longer == 8 * 1000 * decoder.batch_size.slot_bytes  # keys and values of eight sequences
-    kept = decoder.bytes_at_most(1000, True) - decoder.bytes_at_most(1000, False)
-    assert kept == decoder.beginnings.kept.most * decoder.batch_size.slot_bytes
+    assert decoder.bytes_at_most(1000, 0, 4, False) < decoder.bytes_at_most(1000, 0, 8, False)
+    kept = decoder.bytes_at_most(1000, 0, 99, True) - decoder.bytes_at_most(1000, 0, 99, False)
+    assert kept == (8 * 1000 + decoder.beginnings.kept.most) * decoder.batch_size.slot_bytes
     requests = notes(judge, 8)
     expected = engine.handle(requests)
     length = max(len(request.input_ids) + request.budget.max_length for request in requests)

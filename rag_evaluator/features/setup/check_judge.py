@@ -21,6 +21,7 @@ from rag_evaluator.judge import (
     FASTER,
     PATHS,
     EngineJudge,
+    Ids,
     JudgeProtocol,
     PackedDecoder,
     Schema,
@@ -29,6 +30,7 @@ from rag_evaluator.judge import (
     Window,
     about_tokens,
     as_judge,
+    common_beginning,
     engine_of,
     share_out,
     tighten,
@@ -55,6 +57,7 @@ class Rehearsal(ScriptedJudge):
     Attributes:
         text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
         longest: tokens of the longest prompt with its longest answer.
+        groups: of prompts that begin alike: what they begin with, and the longest of them with its answer.
         wanted: new tokens that the longest list of texts may take.
         too_long: prompts that did not fit the window.
         chooses: whether options were weighed.
@@ -67,6 +70,7 @@ class Rehearsal(ScriptedJudge):
         self.judge = judge
         self.text = ""
         self.longest = 0
+        self.groups: dict[str, tuple[Ids, int]] = {}
         self.too_long = 0
         self.wanted = 0
         self.chooses = False
@@ -80,7 +84,7 @@ class Rehearsal(ScriptedJudge):
         try:
             if isinstance(self.judge, EngineJudge):
                 request = self.judge.request(prompt, response_model)
-                self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
+                self._measure(request.group, request.input_ids, request.budget.max_length)
             else:
                 Window(self.judge).room(prompt)
         except PromptTooLongError:
@@ -93,7 +97,16 @@ class Rehearsal(ScriptedJudge):
         if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")
+        if isinstance(self.judge, EngineJudge):
+            answer = max(map(self.judge.count, options))
+            self._measure(f"options of {getattr(prompt, 'name', '')}", tuple(self.judge.encoder.encode(prompt)), answer)
         return dict.fromkeys(options, 1 / len(options))
+
+    def _measure(self, group: str, input_ids: Ids, answer: int) -> None:
+        common, longest = self.groups.get(group, (input_ids, 0))
+        length = len(input_ids) + answer
+        self.groups[group] = common_beginning([common, input_ids]), max(longest, length)
+        self.longest = max(self.longest, length)
 
 
 def invented(schema: Schema, text: str) -> Any:
@@ -277,8 +290,13 @@ async def _measure(
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
         if isinstance(decoder, PackedDecoder):
-            details["bytes"] = decoder.bytes_at_most(rehearsal.longest, rehearsal.chooses)
-            text += f"; at most {decimal(details['bytes'])} more than the weights"
+            groups = rehearsal.groups.values()
+            behind = max(length - len(common) for common, length in groups)
+            common = sum(len(common) for common, _ in groups)
+            details["bytes"] = decoder.bytes_at_most(behind, common, len(rows) * len(judged), rehearsal.chooses)
+            details["peak"] = decoder.held_bytes + details["bytes"]
+            batches = decimal(details["bytes"])
+            text += f"; a run takes {decimal(details['peak'])} of memory at most, {batches} of it for batches"
         report.add("batches", "ok" if together >= asked else "warning", text, details)
 
 

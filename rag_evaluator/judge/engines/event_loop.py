@@ -11,7 +11,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -26,6 +26,7 @@ QUIET_PASSES = 12
 """Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
 OWNER = "models"  # the name of the thread begins with it
 MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix=OWNER)
+ORDER: ContextVar[int] = ContextVar("ORDER", default=0)  # of what asks: a batch that is open takes the first ones first
 P = ParamSpec("P")
 T = TypeVar("T")
 Handle = Callable[[Sequence[Any]], Sequence[Any]]
@@ -125,6 +126,7 @@ class _Waiting:
     group: Hashable
     request: Any  # the handler's own kind
     future: "asyncio.Future[Any]"
+    order: int
 
 
 class Scheduler:
@@ -148,7 +150,7 @@ class Scheduler:
             group: only requests of the same handler and group meet in a batch.
         """
         loop = asyncio.get_running_loop()
-        entry = _Waiting(handler, (id(handler), group), request, loop.create_future())
+        entry = _Waiting(handler, (id(handler), group), request, loop.create_future(), ORDER.get())
         self.waiting.append(entry)
         if self.draining is None:
             self.draining = loop.create_task(self._drain())
@@ -175,7 +177,7 @@ class Scheduler:
             assert handler.open is not None
             self.open[handler] = handler.open(), {}
         step, running = self.open[handler]
-        members = [entry for entry in self.waiting if entry.handler is handler]
+        members = sorted((entry for entry in self.waiting if entry.handler is handler), key=lambda entry: entry.order)
         new = {id(entry): entry for entry in self._taken(members[: handler.most - len(running)])}
         running |= new
         try:

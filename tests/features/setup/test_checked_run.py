@@ -119,7 +119,8 @@ def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
     assert row["prompt_tokens"] > 100 and row["generated_tokens"] > 0
     batches = found(report, "batches")
     assert (batches.details["together"], batches.details["batch_size"]) == (16, 16)
-    assert batches.text.endswith(" MB more than the weights")
+    assert batches.text.endswith(" MB of it for batches")
+    assert 0 < batches.details["bytes"] < batches.details["peak"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "rows.jsonl"]
 
 

@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_map
 
 from rag_evaluator.config import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
+from rag_evaluator.hub import main_memory
 from rag_evaluator.judge.encoding.sequence import Decoded
 from rag_evaluator.judge.protocol import Ids, Reply
 
@@ -67,6 +68,13 @@ def free_bytes(model: "PreTrainedModel") -> int:
     return sum(_free(device) for device in devices)
 
 
+def held_bytes(model: "PreTrainedModel") -> int:
+    """Bytes that are held now: of a model on GPUs by its tensors and those beside them, else by this process."""
+    if on_gpus(model):
+        return sum(map(torch.cuda.memory_allocated, {parameter.device for parameter in model.parameters()}))
+    return int(psutil.Process().memory_info().rss)
+
+
 def on_gpus(model: "PreTrainedModel") -> bool:
     return all(parameter.device.type == "cuda" for parameter in model.parameters())
 
@@ -75,7 +83,7 @@ def _free(device: torch.device) -> int:
     if device.type == "cuda":
         unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(torch.cuda.mem_get_info(device)[0] + unused)
-    return int(psutil.virtual_memory().available)
+    return main_memory()[1]
 
 
 @dataclass

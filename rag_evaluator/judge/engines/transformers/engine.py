@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+FIRST = 2  # scores
+LARGE = 300_000_000  # parameters, from which a batch takes a CPU minutes
 REFILLS = 4  # a batch is refilled from so many times its own number of requests
 logger = logging.getLogger(__name__)
 
@@ -64,8 +66,9 @@ class TransformersEngine:
             self.decoder = PlainDecoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
         most = REFILLS * self.in_flight
-        mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
-        self._written = BatchHandler(self.handle, most, self.open if mixes else None)
+        self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
+        open_batch = (self.in_flight, self.open) if self.mixes else (most, None)
+        self._written = BatchHandler(self.handle, *open_batch)
         self._chosen = BatchHandler(self.logprobs, most)
         self._pipeline: Any = None
 
@@ -105,7 +108,14 @@ class TransformersEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self.in_flight, self.config.temperature == 0, True, self.window)
+        is_slow = self.mixes and self.model.device.type == "cpu" and self.model.num_parameters() > LARGE
+        return Capabilities(
+            self.in_flight,
+            greedy=self.config.temperature == 0,
+            probabilities=True,
+            window=self.window,
+            at_first=FIRST if is_slow else None,
+        )
 
     @property
     def about(self) -> dict[str, str]:
@@ -155,9 +165,9 @@ class TransformersEngine:
     def logprobs(self, questions: Sequence[tuple[Ids, list[int]]]) -> list[list[float]]:
         """Log probabilities of candidates for the token after each input, see `next_logprobs`."""
         with self._computing():
-            logits = self.decoder.next_logits([input_ids for input_ids, _ in questions])
-            rows = torch.log_softmax(logits.double().cpu(), dim=-1)
-        return [row[candidates].tolist() for row, (_, candidates) in zip(rows, questions, strict=True)]
+            rows = self.decoder.next_logits([input_ids for input_ids, _ in questions]).cpu()
+        pairs = zip(rows, (candidates for _, candidates in questions), strict=True)
+        return [torch.log_softmax(row.double(), dim=-1)[candidates].tolist() for row, candidates in pairs]
 
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
+from rich.filesize import decimal
 
 from rag_evaluator.config import JudgeConfig, hub
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files import ACTIVITY, GgufHeader, Json, JsonDict, gguf_of, read_header, saved_tensors
-from rag_evaluator.hub import find_model, in_one_line, load_failure, read_settings
+from rag_evaluator.hub import find_model, in_one_line, load_failure, main_memory, read_settings
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 
@@ -101,7 +101,7 @@ def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     source = Path(find_source(config, offline))
     weights = weight_bytes(source, config.dtype)
     file = source.stat().st_size if source.is_file() else 0
-    return Memory(weights, sum(_free_of_gpus()), int(psutil.virtual_memory().available), file)
+    return Memory(weights, sum(_free_of_gpus()), main_memory()[1], file)
 
 
 def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":
@@ -264,6 +264,21 @@ def _unpack(files: ModelFiles, folder: Path) -> None:
         save_unpacked(_with_all_weights(files.source, empty, arguments), tokenizer, folder)
 
 
+def _refuse_too_large(files: ModelFiles) -> None:
+    """Raise `ModelError` where main memory, or what a cgroup gives of it, cannot hold the weights in any case."""
+    import torch
+
+    if torch.accelerator.is_available() or KEY in files.kwargs or not Path(files.source).exists():
+        return
+    needed = weight_bytes(Path(files.source), str(files.kwargs["dtype"]).removeprefix("torch."))
+    total, _ = main_memory()
+    if needed > total:
+        raise ModelError(
+            f"judge.model: the weights of {files.source} take {decimal(needed)}, and this process may have "
+            f"{decimal(total)} of memory. Take a smaller model, or a server that keeps weights packed: docs/engines.md."
+        )
+
+
 def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipeline":
     """The judge's model, with its adapter if it has one, and its tokenizer as a `text-generation` pipeline.
 
@@ -271,6 +286,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     Raises `ModelError` for a model that cannot judge.
     """
     model_files = find_judge(config, offline)
+    _refuse_too_large(model_files)
     try:
         source = model_files.source
         gguf = model_files.gguf

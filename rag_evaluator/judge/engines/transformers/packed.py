@@ -40,6 +40,7 @@ from .decoder import (
     InParts,
     Outcome,
     free_bytes,
+    held_bytes,
     in_float32,
     on_gpus,
     rope_switch,
@@ -304,23 +305,34 @@ class PackedDecoder:
         """Prompt tokens that went through the model so far."""
         return self.tail_tokens + self.prefixes.computed
 
-    def bytes_at_most(self, longest: int, chooses: bool) -> int:
+    @property
+    def held_bytes(self) -> int:
+        """Memory that is held now: on a CPU by the process, elsewhere by tensors on all devices."""
+        return held_bytes(self.packed.model)
+
+    def bytes_at_most(self, longest: int, prefixes: int, asked: int, chooses: bool) -> int:
         """Memory that a run takes beside the weights, at most.
 
-        It holds keys and values: of a batch of the longest, of prefixes, and of beginnings where options are weighed.
-        A pass computes with numbers of 4 bytes, a few for each token and dimension, and has each row's logits thrice.
+        It holds keys and values: of a batch of the longest, of prefixes, and where options are weighed of a batch of
+        these and of beginnings. A pass has a few numbers for each token and dimension, and each row's logits thrice.
 
         Args:
-            longest: tokens of a sequence, its answer included.
+            longest: tokens of a sequence behind its prefix, its answer included.
+            prefixes: tokens of all prefixes.
+            asked: questions that there are.
             chooses: whether options are weighed (`next_logits`).
         """
-        rows = self.batch_size.that_fit(longest)
+        rows = min(self.batch_size.that_fit(longest), asked)
+        batch = rows * longest
         config = self.packed.model.config.get_text_config()
-        slots = rows * longest + max(self.prefixes.most, longest) + (self.beginnings.kept.most if chooses else 0)
+        slots = batch + min(self.prefixes.most, prefixes)
+        if chooses:
+            slots += batch + min(self.beginnings.kept.most, asked * longest)
         hidden = config.hidden_size
         inner = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
-        computed = self.batch_size.prefill * (4 * hidden + 3 * inner) + 3 * rows * self.vocabulary.size
-        return slots * self.packed.slot_bytes + 4 * int(computed)
+        computed = min(self.batch_size.prefill, batch) * (4 * hidden + 3 * inner)
+        logits = 3 * (rows + self.at_once) * self.vocabulary.size
+        return slots * self.packed.slot_bytes + int(computed + logits) * int(self.packed.model.dtype.itemsize)
 
     def open(self) -> "PackedBatch":
         return PackedBatch(self)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
+from rag_evaluator.judge import ORDER, BatchHandler, Scheduler
 from rag_evaluator.run import Journal, Plan, Record, Stage, Table, Work, parse_worker, run_stage
 from rag_evaluator.tasks import all_tasks
 
@@ -138,3 +139,54 @@ def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(t
     assert json.loads(note.read_bytes())["ended"] == ("stopped by SIGTERM" if signalled else "failed: JudgeLostError")
     run_stage(Squares(), tmp_path, parse_worker("0/1"))
     assert json.loads((tmp_path / "squares.json").read_bytes()) == [n**2 for n in range(COUNT)]
+
+
+class Begun(Squares):
+    """Notes which numbers were begun, and how many were made by then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: list[tuple[int, int]] = []
+        self.made = 0
+
+    @asynccontextmanager
+    async def open(self, answers: Any) -> AsyncIterator[Work]:
+        yield Work(self.make, 8, at_first=2)
+
+    async def make(self, unit: Number, column: str, repeat: int) -> Record:
+        self.begun.append((unit.index, self.made))
+        await asyncio.sleep(0.01)
+        self.made += 1
+        return Record(unit.index**2)
+
+
+def test_a_run_begins_with_few_cells_until_the_first_one_is_made(tmp_path: Path) -> None:
+    stage = Begun()
+    run_stage(stage, tmp_path, parse_worker("0/1"))
+    assert stage.begun[:2] == [(0, 0), (1, 0)]
+    assert [number for number, _ in stage.begun] == list(range(COUNT))
+    assert all(made > 0 for _, made in stage.begun[2:])
+    assert stage.begun[8][1] < 3  # then all are in the making
+
+
+def test_what_was_begun_first_goes_first_into_a_batch_that_is_open() -> None:
+    taken: list[int] = []
+
+    def open_batch() -> Callable[[Mapping[int, int]], Mapping[int, int]]:
+        def step(requests: Mapping[int, int]) -> Mapping[int, int]:
+            taken.extend(requests.values())
+            return dict(requests)
+
+        return step
+
+    handler = BatchHandler(list, 1, open_batch)
+
+    async def ask(order: int, question: int) -> None:
+        ORDER.set(order)
+        await Scheduler.current().submit(handler, question)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(ask(order, 10 * order) for order in (2, 0, 3, 1)))
+
+    asyncio.run(ask_all())
+    assert taken == [0, 10, 20, 30]

@@ -328,8 +328,8 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     export = actions.add_parser(
         "export",
         help="write the English prompts of the installed ragas, or the packs of a language, one JSON each",
-        description="Writes prompts to be read or changed. Packs that the folder has are kept; English prompts are "
-        "written again.",
+        description="Writes prompts to be read or changed. Packs that the folder has are kept; without a folder the "
+        "English prompts in orig_prompts/ are written again.",
         **with_examples(
             "rag-evaluator prompts export",
             "rag-evaluator prompts export my_prompts --language spanish",

@@ -39,8 +39,9 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
     packs = config.prompts_dir if options.config else PROMPTS_DIR
     folder = options.folder or (Path("orig_prompts") if language == ENGLISH else packs)
     if language == ENGLISH:
-        written = export(folder)
-        print(f"{len(written)} English prompts in {folder}/: those of the installed ragas, and of sort and generate")
+        written, kept = export(folder, keep=options.folder is not None)
+        there = f"; {len(kept)} were there and are kept" if kept else ""
+        print(f"{len(written)} English prompts in {folder}/: of the installed ragas, and of sort and generate{there}")
         return OK
     written, kept = export_packs(language, folder)
     print(f"{len(written)} packs in {language} written to {folder}/, {len(kept)} were there and are kept")

@@ -82,17 +82,23 @@ def prompts_of(metrics: Metrics, config: Config, judge: LazyJudge) -> dict[Key, 
     }
 
 
-def export(folder: Path) -> list[Path]:
-    """Write the English prompts of the installed ragas, one JSON file each; returns the files.
+def export(folder: Path, keep: bool = False) -> tuple[list[Path], list[Path]]:
+    """Write the English prompts of the installed ragas, one JSON file each.
 
-    Raises `ResultsError` when the folder cannot be written.
+    Args:
+        keep: whether files that are there stay as they are: somebody may have changed them.
+
+    Returns the files that were written, and those that are kept. Raises `ResultsError` when the folder cannot be
+    written.
     """
     elsewhere = prompt_owners() if folder.resolve() == packaged("orig_prompts") else ()  # in the folder of a feature
     prompts = {key: prompt for key, prompt in all_prompts().items() if key[0] not in elsewhere}
     packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
-    for path, pack in packs.items():
-        write_pack(path, pack)
-    return list(packs)
+    kept = [path for path in packs if keep and path.exists()]
+    written = [path for path in packs if path not in kept]
+    for path in written:
+        write_pack(path, packs[path])
+    return written, kept
 
 
 def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:

@@ -14,7 +14,7 @@ from rag_evaluator.ragas_library import BasePrompt
 
 from .language_id import ENOUGH_WORDS, WORDS, foreign
 from .loading import LEVELS, PackSet, english_pack
-from .pack import OPTIONS, Pack, check_options, load_pack
+from .pack import ENGLISH, OPTIONS, Pack, check_options, load_pack
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 Leaves = Mapping[Place, Any]
@@ -242,7 +242,8 @@ def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: La
     """Texts in another language; where none is by itself, all of them together."""
     is_good = True
     for place, text in texts.items():
-        is_left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
+        is_equal = text == sources.get(place) and language.name != ENGLISH
+        is_left = is_equal and len(WORDS.findall(text)) >= ENOUGH_WORDS
         if why := "left in English" if is_left else foreign(text, language):
             is_good = False
             yield Fault("language", place, why)

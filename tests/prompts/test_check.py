@@ -317,6 +317,21 @@ def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
     assert "no packs come with the program" in error_of(capsys, "prompts", "export", folder, "--language", "catalan")
 
 
+def test_an_english_pack_that_was_changed_is_kept_and_good(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "mine"
+    run_command("prompts", "export", folder)
+    changed = folder / "faithfulness_nli_statement_prompt_english.json"
+    pack = json.loads(changed.read_bytes())
+    pack["instruction"] = "You are a strict reader. " + pack["instruction"]
+    changed.write_text(json.dumps(pack), "utf-8")
+    before = changed.read_bytes()
+    assert "0 English prompts" in (shown := output_of(capsys, "prompts", "export", folder))
+    assert "were there and are kept" in shown
+    assert changed.read_bytes() == before
+    words = ("prompts", "check", folder, "--language", "english", "--metrics", "faithfulness")
+    assert output_of(capsys, *words) == "english: 2 of 2 packs are complete, current and in their language\n"
+
+
 @pytest.mark.parametrize("name", ["answer_acuracy_judge1_prompt_spanish", "answer_accuracy_judge1_prompt_es"])
 def test_a_file_that_looks_like_a_pack_and_is_none_is_named(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture

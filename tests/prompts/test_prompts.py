@@ -53,7 +53,7 @@ def test_all_prompts_are_those_that_the_metrics_ask_in_their_order() -> None:
 @pytest.fixture
 def packs(tmp_path: Path) -> Path:
     """A complete set of packs named Spanish: English examples, each instruction begun with a mark of its own."""
-    for path in export(tmp_path):
+    for path in export(tmp_path)[0]:
         pack = json.loads(path.read_bytes())
         name = path.name.replace("_english.json", "")
         pack |= {"language": "spanish", "instruction": f"«{name}» ñandú: {pack['instruction']}"}
@@ -64,7 +64,7 @@ def packs(tmp_path: Path) -> Path:
 
 
 def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path: Path) -> None:
-    exported = {path.name: path.read_bytes() for path in export(tmp_path)}
+    exported = {path.name: path.read_bytes() for path in export(tmp_path)[0]}
     folders = pack_folders("orig_prompts")
     committed = {path.name: path.read_bytes() for folder in folders for path in folder.glob("*_english.json")}
     assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
@@ -167,7 +167,7 @@ def test_packs_of_a_language_may_lie_in_a_folder_of_its_name_where_new_ones_go_t
 
 def test_english_prompts_of_a_feature_stay_in_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("rag_evaluator.metrics.prompts.packaged", lambda name: tmp_path)
-    exported = {path.name for path in export(tmp_path)}
+    exported = {path.name for path in export(tmp_path)[0]}
     expected = {f"{owner}_{name}_english.json" for owner, name in KEYS if owner not in prompt_owners()}
     assert exported == expected
 

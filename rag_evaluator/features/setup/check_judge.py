@@ -182,13 +182,16 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
     sample, metrics = _fullest(evaluator, rows)
     await _show_prompt(evaluator, scorer, sample, metrics, report)
     scores: dict[str, JsonDict] = {}
+    packed = getattr(getattr(engine_of(scorer.judge), "decoder", None), "packed", None) if scorer.judge else None
+    before = (packed.passes, packed.fed) if packed else (0, 0)
     for metric in metrics:
         began = time.monotonic()
         with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
             score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         scores[metric] = _scored(score, details, time.monotonic() - began)
-    _add_row(sample, scores, report)
+    work = {"passes": packed.passes - before[0], "tokens": packed.fed - before[1]} if packed else {}
+    _add_row(sample, scores, work, report)
 
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
@@ -245,8 +248,8 @@ def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scor
     return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Json], report: CheckReport) -> None:
-    details = {"row": sample.index, "where": sample.where, "scores": dict(scores)}
+def _add_row(sample: Sample, scores: Mapping[str, Json], work: Json, report: CheckReport) -> None:
+    details = {"row": sample.index, "where": sample.where, "scores": dict(scores), **work}
     scored = [name for name, score in scores.items() if score["value"] is not None]
     missing = [name for name in scores if name not in scored]
     seconds = sum(score["seconds"] for score in scores.values())
@@ -294,6 +297,7 @@ async def _measure(
             behind = max(length - len(common) for common, length in groups)
             common = sum(len(common) for common, _ in groups)
             details["bytes"] = decoder.bytes_at_most(behind, common, len(rows) * len(judged), rehearsal.chooses)
+            details["common"] = common
             details["peak"] = decoder.held_bytes + details["bytes"]
             batches = decimal(details["bytes"])
             text += f"; a run takes {decimal(details['peak'])} of memory at most, {batches} of it for batches"
@@ -374,8 +378,22 @@ def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, r
     questions, seconds = (
         rows * sum(times[metric] * score[part] for metric, score in scores.items()) for part in ("questions", "seconds")
     )
-    least, longest = (f"{max(1, math.ceil(part / 60)):,} min" for part in (seconds / together, seconds))
-    time = f"{least} ({together} questions at a time) to {longest} (one at a time)" if together > 1 else longest
-    text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
     details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
+    least, longest = map(_minutes, details["seconds"])
+    time = f"{least} ({together} questions at a time) to {longest} (one at a time)" if together > 1 else longest
+    measured = getattr(engine_of(judge), "seconds_of_passes", lambda: None)() if judge else None
+    asked = sum(score["questions"] for score in scores.values())
+    if measured and asked:
+        of_pass, of_token = measured
+        times_of_row = questions / asked
+        common = min(known.get("batches", {}).get("common", 0), known["row"]["tokens"])
+        tokens = common + times_of_row * (known["row"]["tokens"] - common)
+        passes = times_of_row * known["row"]["passes"] / min(together, times_of_row)
+        details["expected"] = of_pass * passes + of_token * tokens
+        time = f"about {_minutes(details['expected'])}"
+    text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
     report.add("cost", "ok", text, details)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{max(1, math.ceil(seconds / 60)):,} min"

@@ -121,6 +121,11 @@ def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
     assert (batches.details["together"], batches.details["batch_size"]) == (16, 16)
     assert batches.text.endswith(" MB of it for batches")
     assert 0 < batches.details["bytes"] < batches.details["peak"]
+    row = found(report, "row").details
+    assert row["passes"] > 1 and row["tokens"] > 100
+    cost = found(report, "cost")
+    assert "questions to the judge and about 1 min, if" in cost.text
+    assert 0 < cost.details["expected"] < 60
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "rows.jsonl"]
 
 

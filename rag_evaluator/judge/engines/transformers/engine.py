@@ -136,6 +136,12 @@ class TransformersEngine:
         """See `linear.seconds_by_dtype`."""
         return seconds_by_dtype(self.model)
 
+    @on_model_thread
+    def seconds_of_passes(self) -> tuple[float, float] | None:
+        """See `PackedModel.seconds`; None where rows are not packed."""
+        with self._computing():
+            return self.decoder.packed.seconds() if isinstance(self.decoder, PackedDecoder) else None
+
     async def generate(self, request: Request) -> Reply:
         reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
         return reply

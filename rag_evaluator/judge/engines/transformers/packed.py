@@ -9,6 +9,7 @@ row alone.
 """
 
 import inspect
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,6 +63,9 @@ KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to th
 # of the largest logit
 LIMIT = 1e-4
 HALF_LIMIT = 5e-2
+# tokens of the passes that are timed
+FEW = 8
+MANY = 256
 KEPT_SHARE = 0.125  # of the free memory may hold beginnings that several questions have in common
 PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounded
 
@@ -75,6 +79,7 @@ class PackedModel:
         layers: number of attention layers.
         slot_bytes: memory that the keys and values of one token take.
         chunk: tokens of a row in one pass at most; less where memory was too small.
+        passes, fed: passes so far, and their tokens.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
@@ -84,6 +89,8 @@ class PackedModel:
         self.configs = list({id(config): config for config in configs}.values())
         self.slot_bytes = 0
         self.chunk = CHUNK
+        self.passes = 0
+        self.fed = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel") -> "PackedModel":
@@ -136,6 +143,17 @@ class PackedModel:
         self.run(cache, [tokens], [0], [0])
         return cache.copy_of(0, len(tokens))
 
+    def seconds(self) -> tuple[float, float]:
+        """Seconds that a pass takes, and how many more each token; measured with few and with many."""
+        took = []
+        for tokens in (range(FEW), range(MANY)):
+            self.prefix(tokens)  # the first time is longer
+            began = time.perf_counter()
+            self.prefix(tokens)
+            took.append(time.perf_counter() - began)
+        of_token = max(0.0, took[1] - took[0]) / (MANY - FEW)
+        return max(0.0, took[0] - FEW * of_token), of_token
+
     def _pass(
         self,
         cache: TailCache,
@@ -167,6 +185,8 @@ class PackedModel:
                 logits_to_keep=torch.tensor(places),  # on the CPU: the last layer may be elsewhere
             )
         ACTIVITY.tokens += sum(counts)
+        self.passes += 1
+        self.fed += sum(counts)
         return output.logits[0]
 
 

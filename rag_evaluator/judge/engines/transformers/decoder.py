@@ -45,6 +45,7 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "gpu is lost",
 )
 UNCONVERTED = {"embedding", "__get__", "is_floating_point"}  # picks rows of a table, reads an attribute: no need of all
+PLAIN = (torch.Tensor, torch.nn.Parameter)  # other weights may not be parted
 PART = 16_384  # outputs of a layer that are computed together
 SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
 HALVES = (torch.bfloat16, torch.float16)
@@ -201,9 +202,9 @@ class InParts(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
-        if func is torch.nn.functional.linear and args[2:] in ((), (None,)):
-            parts = [self.compute(func, (args[0], part)) for part in args[1].split(PART)]
-            return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        is_plain = func is torch.nn.functional.linear and type(args[1]) in PLAIN and set(args[2:]) <= {None}
+        if is_plain and len(args[1]) > PART:
+            return torch.cat([self.compute(func, (args[0], part)) for part in args[1].split(PART)], dim=-1)
         return self.compute(func, args, kwargs or {})
 
     def compute(self, func: Callable[..., Any], args: Any, kwargs: Any = MappingProxyType({})) -> Any:

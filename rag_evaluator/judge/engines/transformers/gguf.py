@@ -132,7 +132,7 @@ def kept_folder(header: GgufHeader, dtype: str, size: int, write: Callable[[Path
                 shutil.rmtree(partial, ignore_errors=True)  # of a process that was killed
                 write(partial)
                 partial.rename(folder)
-    except OSError as error:
+    except (OSError, NotImplementedError) as error:  # the latter where there are no locks
         logger.warning("%s is unpacked at each start: it cannot be kept in %s (%s)", header.path, folder.parent, error)
         return None
     logger.warning(

@@ -21,6 +21,7 @@ Progress = Callable[[int, int], None]
 CHECKING = "checking rows, prompts and models"
 WIDTH = 120  # characters of a line
 FIRST = 2.0  # seconds: a command that takes less writes no line
+ENOUGH = 4  # cells made, from which a rate is told: a slow judge makes the first ones alone
 APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
@@ -43,7 +44,7 @@ class State:
         done, total: cells made by anybody, and all; total None: not known yet.
         missing: cells that this process could not make.
         tokens: that the judge has read and written in this process, as far as its engine counts them.
-        rate: cells a second since the last phase; None: not known yet.
+        rate: cells a second since the last phase; None: not known yet, as fewer than `ENOUGH` are made.
         elapsed: seconds since the beginning.
     """
 
@@ -106,7 +107,8 @@ class Activity:
         (noun, done, total) = self._counts
         (since, before) = self._since
         [(phase, at)] = self._phases[-1:] or [("", now)]
-        rate = (done - before) / (now - since) if done > before and now > since and not phase else None
+        is_known = done - before >= min(ENOUGH, (total or 2) / 2) and now > since and not phase
+        rate = (done - before) / (now - since) if is_known else None
         return State(phase, now - at, noun, done, total, self.missing, self.tokens, rate, now - began)
 
 

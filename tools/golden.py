@@ -150,7 +150,7 @@ STEPS = (
     Step("certify", ("certify", "{out}/twice", "--labels", "{inputs}/labels.csv", "--out", "{out}/certificate.json"),
         ("certificate.json",)),
     Step("certify_json", ("certify", "{out}/twice", "--labels", "{inputs}/labels.csv", "--json")),
-    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "22", "--out", "{out}/sheet.xlsx"),
+    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "24", "--out", "{out}/sheet.xlsx"),
         ("sheet.xlsx", "twice/labels")),
     Step("certify_sheet", ("certify", "{out}/twice", "--labels", "{out}/sheet.xlsx", "--json"), ("twice",),
         _fill),

@@ -53,7 +53,7 @@ def fill_sheet(sheet: Path) -> None:
     book = openpyxl.load_workbook(sheet)
     for cells in book.worksheets[0].iter_rows(min_row=2):
         row = cells[0].value
-        cells[-1].value = None if row % 12 == 0 else ("yes", "no", "yes")[row % 3]
+        cells[-1].value = None if row == 12 else ("yes", "no", "yes")[row % 3]
     book.save(sheet)
 
 

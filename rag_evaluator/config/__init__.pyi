@@ -17,6 +17,12 @@ from .languages import find_language as find_language
 from .languages import misspelt as misspelt
 from .languages import sentences as sentences
 from .languages import sentences_of as sentences_of
+from .letters import BEGINS_ANYWHERE as BEGINS_ANYWHERE
+from .letters import IN_DENSE as IN_DENSE
+from .letters import as_whole as as_whole
+from .letters import grams as grams
+from .letters import normalised as normalised
+from .letters import words as words
 from .offline import NO_NETWORK as NO_NETWORK
 from .offline import NO_TELEMETRY as NO_TELEMETRY
 from .offline import disable_network as disable_network

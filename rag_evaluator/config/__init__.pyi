@@ -35,8 +35,11 @@ from .origin import Key as Key
 from .origin import Origin as Origin
 from .origin import apply_overrides as apply_overrides
 from .origin import explain as explain
+from .paths import BY_WORDS as BY_WORDS
+from .paths import NO_FOLDER as NO_FOLDER
 from .paths import FullPath as FullPath
 from .paths import model_path as model_path
+from .paths import verifier_path as verifier_path
 from .schema import Config as Config
 from .schema import Names as Names
 from .schema import as_config as as_config

@@ -78,7 +78,7 @@ def refuse_wrong_paths(config: Config, chosen: Metrics | None = None, reads_rows
             refuse_no_folder(config.judge.model, "judge.model")
     if any(metric.embeddings for metric in metrics):
         refuse_no_folder(config.embeddings.model, "embeddings.model")
-    if any(metric.verifier == "model" for metric in metrics):
+    if config.verifier.has_folder and any(metric.verifier == "model" for metric in metrics):
         model_folder(config.verifier.model, "verifier.model")
 
 

@@ -17,6 +17,12 @@ from .languages import find_language as find_language
 from .languages import misspelt as misspelt
 from .languages import sentences as sentences
 from .languages import sentences_of as sentences_of
+from .letters import BEGINS_ANYWHERE as BEGINS_ANYWHERE
+from .letters import IN_DENSE as IN_DENSE
+from .letters import as_whole as as_whole
+from .letters import grams as grams
+from .letters import normalised as normalised
+from .letters import words as words
 from .offline import NO_NETWORK as NO_NETWORK
 from .offline import NO_TELEMETRY as NO_TELEMETRY
 from .offline import disable_network as disable_network
@@ -29,8 +35,11 @@ from .origin import Key as Key
 from .origin import Origin as Origin
 from .origin import apply_overrides as apply_overrides
 from .origin import explain as explain
+from .paths import BY_WORDS as BY_WORDS
+from .paths import NO_FOLDER as NO_FOLDER
 from .paths import FullPath as FullPath
 from .paths import model_path as model_path
+from .paths import verifier_path as verifier_path
 from .schema import Config as Config
 from .schema import Names as Names
 from .schema import as_config as as_config

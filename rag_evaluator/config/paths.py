@@ -13,6 +13,8 @@ from rag_evaluator.files import SUFFIX
 
 DEMO = "demo"
 BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers
+BY_WORDS = "words"  # the verifier that counts words, without a model
+NO_FOLDER = (BY_JUDGE, BY_WORDS)
 VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
@@ -40,6 +42,11 @@ def model_path(model: str, base: Path) -> str:
     if model != DEMO and (looks_local or (base / path).is_dir()):
         return str(base / path)
     return str(path) if "$" in model else model
+
+
+def verifier_path(model: str, base: Path) -> str:
+    """`model_path` of a verifier; names of `NO_FOLDER` stay, even where a folder has such a name."""
+    return model if model in NO_FOLDER else model_path(model, base)
 
 
 def template_path(template: str, base: Path) -> str:

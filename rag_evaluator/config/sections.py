@@ -18,7 +18,7 @@ from rag_evaluator.errors import ConfigError
 
 from .paths import BY_JUDGE as BY_JUDGE
 from .paths import DEMO as DEMO
-from .paths import ModelPath, expand, in_folder, model_path, template_path
+from .paths import NO_FOLDER, ModelPath, expand, in_folder, template_path, verifier_path
 
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]
@@ -207,7 +207,8 @@ class VerifierConfig(Section):
     """What says whether a text supports a sentence, for groundedness and its neighbours.
 
     Attributes:
-        model: a folder, a hub id that is in the cache, or `judge`: the judge is asked which of two answers is true.
+        model: a folder, a hub id that is in the cache; `judge`: the judge is asked which of two answers is true; or
+            `words`: the share of a sentence's words that the evidence has, a baseline that counts and does not read.
         kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
         base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
         batch_size: pairs of evidence and sentence computed together; auto: as suits the device.
@@ -217,9 +218,7 @@ class VerifierConfig(Section):
         any_language: also take texts in a language that the model was not made for.
     """
 
-    model: Annotated[Text, in_folder(lambda model, base: model if model == BY_JUDGE else model_path(model, base))] = (
-        BY_JUDGE
-    )
+    model: Annotated[Text, in_folder(verifier_path)] = BY_JUDGE
     kind: Text = "auto"
     base: Annotated[ModelPath, Field(min_length=1)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
@@ -230,6 +229,11 @@ class VerifierConfig(Section):
     @property
     def by_judge(self) -> bool:
         return self.model == BY_JUDGE
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether it is a model of its own, with a folder."""
+        return self.model not in NO_FOLDER
 
 
 class RerankerConfig(Section):

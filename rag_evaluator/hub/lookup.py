@@ -78,11 +78,14 @@ def _cached(model: str, key: str) -> str:
         return str(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
         server = "judge: {engine: server, url: http://127.0.0.1:11434/v1}"
-        of_server = f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md)."
+        hints = {
+            "judge.model": f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md).",
+            "verifier.model": " Without a model: 'judge', or 'words', which counts words.",
+        }
         raise ModelError(
             f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
             "download it. Give the model's folder, or 'demo', the toy; or download it once on a machine with network."
-            + (of_server if key == "judge.model" else "")
+            + hints.get(key, "")
         ) from None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rag_evaluator.config import BY_JUDGE, Config
+from rag_evaluator.config import BY_JUDGE, BY_WORDS, Config
 from rag_evaluator.errors import ConfigError, did_you_mean
 
 from .definitions import own_metrics, validated
@@ -71,7 +71,7 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
             key = f"metric_options.{written[name]}.verdicts"
             raise ConfigError(
                 f"{config.place(*place, 'verdicts')}: '{key}' needs a verifier, and verifier.model is {BY_JUDGE}. Set "
-                "verifier.model to a folder, or remove this."
+                f"verifier.model to a folder or {BY_WORDS}, or remove this."
             )
     return metric.with_verifier(config.verifier) if metric.verifier else metric
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from rag_evaluator.config import DEMO, all_features, find_language, model_of
+from rag_evaluator.config import BY_WORDS, DEMO, all_features, find_language, model_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.resources import command
 
@@ -117,7 +117,9 @@ def judged_by(manifests: Sequence[Json], metrics: Iterable[str], useful: Collect
     )
     words = judge_words(*map(judged_config, manifests)) if by_judge else ""
     if by_verifier:
-        words = f"{words} and this verifier" if words else ", according to this verifier"
+        models = {(config_of(each).get("verifier") or {}).get("model") for each in manifests}
+        name = "a count of words" if models == {BY_WORDS} else "this verifier"
+        words = f"{words} and {name}" if words else f", according to {name}"
     return f"{words} ({listed(judged)})" if 0 < len(judged) < len(names) else words
 
 

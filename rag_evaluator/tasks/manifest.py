@@ -133,7 +133,7 @@ def run_digest_of(config: Config, chosen: Metrics) -> str | None:
         folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
     if any(metric.embeddings for metric in metrics):
         folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
-    if any(metric.verifier == "model" for metric in metrics):
+    if config.verifier.has_folder and any(metric.verifier == "model" for metric in metrics):
         named = (config.verifier.model, config.verifier.base)
         folders += [Path(model) for model in named if model is not None]
     folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]

@@ -270,6 +270,8 @@ def warn_of_rows(rows: CheckedRows, metrics: Metrics, models: Models) -> None:
         warned_once(doubt)
     if any(metric.judge for metric in metrics.values()):
         warn_of_toy(models.judge, models.config.language)
+    if any(metric.verifier == "model" for metric in metrics.values()) and (note := models.verifier.note):
+        warned_once(note)
     if any(metric.judge or metric.verifier == "model" for metric in metrics.values()):
         warn_of_language(rows, models.config)
 

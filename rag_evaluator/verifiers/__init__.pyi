@@ -3,6 +3,7 @@ from .batches import confidence as confidence
 from .counted import claims_of as claims_of
 from .counted import not_counted as not_counted
 from .counted import sentences_of as sentences_of
+from .counting import WordCounter as WordCounter
 from .evidence import BETWEEN as BETWEEN
 from .evidence import Evidence as Evidence
 from .evidence import EvidencePiece as EvidencePiece

@@ -5,11 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from rag_evaluator.config import VerifierConfig, model_path
+from rag_evaluator.config import BY_WORDS, VerifierConfig, verifier_path
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.hub import UNNAMED
 from rag_evaluator.judge import BatchHandler, Scheduler
 
+from .counting import WordCounter
 from .verifier import Support, Verifier
 
 
@@ -32,7 +33,7 @@ class VerifierSource:
     """A verifier before it is loaded, and as metrics ask it: one row at a time, in the thread that owns the models.
 
     Args:
-        verifier: a folder or hub id, a `Verifier`, or another `VerifierProtocol`; None takes the configured one.
+        verifier: a folder or hub id, `words`, a `Verifier`, or another `VerifierProtocol`; None: the configured one.
         config: settings of the verifier.
         language: of the texts.
 
@@ -55,13 +56,15 @@ class VerifierSource:
             self.model = verifier  # in place of the one below
             verifier = str(verifier.folder) if isinstance(verifier, Verifier) else type(verifier).__name__
         elif verifier is not None:
-            verifier = model_path(str(verifier), Path.cwd())
+            verifier = verifier_path(str(verifier), Path.cwd())
         self.config = config if verifier is None else config.model_copy(update={"model": verifier})
 
     @cached_property
     def model(self) -> VerifierProtocol:
         """The verifier; its folder is looked at, weights are loaded with the first sentence. Raises `ModelError`."""
         config = self.config
+        if config.model == BY_WORDS:
+            return WordCounter(self.language, config.evidence == "each")
         return Verifier(
             config.model,
             config.kind,
@@ -76,6 +79,11 @@ class VerifierSource:
     def parts(self) -> Mapping[str, str]:
         """What its numbers depend on beside the texts, by name. Raises `ModelError`."""
         return getattr(self.model, "signature_parts", None) or {"verifier": UNNAMED}
+
+    @property
+    def note(self) -> str:
+        """What a user should know of it; empty: nothing. Raises `ModelError`."""
+        return self.model.note if isinstance(self.model, WordCounter) else ""
 
     def load(self) -> "VerifierSource":
         """The same, with its weights in memory: damaged ones end a run before its first row. Raises `ModelError`."""

@@ -143,7 +143,7 @@ FAULTS = [
     (
         "metrics: [faithfulness]\nmetric_options: {faithfulness: {verdicts: verifier}}",
         "line 2: 'metric_options.faithfulness.verdicts' needs a verifier, and verifier.model is "
-        "judge. Set verifier.model to a folder, or remove this.",
+        "judge. Set verifier.model to a folder or words, or remove this.",
     ),
 ]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rag_evaluator.config import BY_JUDGE, DEMO, Config, model_path
+from rag_evaluator.config import DEMO, NO_FOLDER, Config, model_path
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import ACTIVITY, file_digest, safe_names, write_text, writing
 from rag_evaluator.hub import find_model
@@ -24,7 +24,7 @@ def models_of(config: Config) -> list[str]:
     judge = [] if config.judge.engine == "server" else [config.judge.model, config.judge.adapter]
     verifier = [config.verifier.model, config.verifier.base]
     reranker = config.retrieval.reranker.model if config.retrieval.match == "reranker" else None
-    others = [name for name in (*judge, config.embeddings.model, *verifier, reranker) if name and name != BY_JUDGE]
+    others = [name for name in (*judge, config.embeddings.model, *verifier, reranker) if name and name not in NO_FOLDER]
     return [name for name in others if name != DEMO]
 
 

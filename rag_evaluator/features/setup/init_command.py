@@ -32,6 +32,7 @@ def add_init_command(commands: Any) -> None:
             "rag-evaluator init --sample --out trial/config.yaml",
             "rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml",
             "rag-evaluator init my_rows.csv --columns texto=user_input --language es",
+            "rag-evaluator init my_rows.csv --metrics groundedness  # verifier: {model: words} needs no model",
         ),
     )
     command.add_argument(

@@ -1,10 +1,9 @@
-"""The free baseline: how many of a sentence's words the evidence has, and how many sentences there are.
+"""The free baseline: how many of a sentence's words the evidence has.
 
 `stop_words.jsonl` has the function words that do not count: articles, pronouns, prepositions, conjunctions, auxiliary
-verbs, particles. They were written by hand for this project in November 2026: those of the prompt packs, and other
-forms. No list was copied; they have the licence of the project (Apache-2.0). No native speaker has reviewed them. They
-are stored as `words` writes them; of Chinese and Japanese single letters, and a pair of these does not count; of Korean
-pairs of letters.
+verbs, particles. They were written by hand for this project in November 2026. No list was copied; they have the licence
+of the project (Apache-2.0). No native speaker has reviewed them. They are stored
+as `words` writes them; of Chinese and Japanese single letters, and a pair of these does not count; of Korean pairs.
 """
 
 import json
@@ -18,7 +17,6 @@ from rag_evaluator.files import short_digest
 from rag_evaluator.resources import PACKAGE
 
 from .batches import DECIMALS
-from .counted import Sentence
 from .evidence import Evidence, Limit
 from .verifier import UNLIMITED, Support
 
@@ -34,11 +32,6 @@ def share_of_words(sentence: str, evidence: str, stop_words: Collection[str]) ->
     """
     content = {word for word in words_of(sentence) if not _is_stop(word, stop_words)}
     return len(content.intersection(words_of(evidence))) / len(content) if content else math.nan
-
-
-def length(sentences: Sequence[Sentence]) -> int:
-    """Return the number of sentences that count as claims; fewer is better."""
-    return sum(sentence.counts for sentence in sentences)
 
 
 def words_of(text: str) -> list[str]:

@@ -30,7 +30,7 @@ def test_a_script_gets_lines_on_standard_error(
 ) -> None:
     monkeypatch.setattr(showing, "Watch", lambda show, **_: Watch(show, first=0.005, apart=0.005))
     evaluator().evaluate(rows, progress)
-    printed = re.search(r"scores 1/3 \(33 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
+    printed = re.search(r"scores 2/3 \(66 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
     assert printed == (progress is automatic)
 
 

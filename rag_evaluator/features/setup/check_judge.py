@@ -183,14 +183,14 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
     await _show_prompt(evaluator, scorer, sample, metrics, report)
     scores: dict[str, JsonDict] = {}
     packed = getattr(getattr(engine_of(scorer.judge), "decoder", None), "packed", None) if scorer.judge else None
-    before = (packed.passes, packed.fed) if packed else (0, 0)
+    before = (packed.passes, ACTIVITY.tokens) if packed else (0, 0)
     for metric in metrics:
         began = time.monotonic()
         with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
             score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         scores[metric] = _scored(score, details, time.monotonic() - began)
-    work = {"passes": packed.passes - before[0], "tokens": packed.fed - before[1]} if packed else {}
+    work = {"passes": packed.passes - before[0], "tokens": ACTIVITY.tokens - before[1]} if packed else {}
     _add_row(sample, scores, work, report)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +148,17 @@ class ModelFiles:
     adapter: AdapterFolder | None
     gguf: GgufHeader | None
 
+    @property
+    def dtype(self) -> str:
+        return str(self.kwargs["dtype"]).removeprefix("torch.")
+
+    @property
+    def bytes_loaded(self) -> int:
+        """Bytes of the weights once they are loaded; of a dtype that is not known 4 for each of a GGUF file."""
+        if self.gguf is None:
+            return weight_bytes(Path(self.source), self.dtype)
+        return self.gguf.parameters * LOADED.get(self.dtype, 4)
+
 
 def find_source(config: JudgeConfig, offline: bool) -> str:
     """The model's folder, its GGUF file, or its hub id. Raises `ModelError`."""
@@ -193,7 +205,7 @@ def dtype_of(config: JudgeConfig, offline: bool) -> str:
     """The dtype that the model is loaded in, where the configuration leaves it open, too. Raises `ModelError`."""
     found = find_judge(config, offline)
     folder = Path(found.source)
-    dtype = str(found.kwargs["dtype"]).removeprefix("torch.")
+    dtype = found.dtype
     if dtype != "auto" or not folder.is_dir():
         return "as saved" if dtype == "auto" else dtype
     settings = read_settings(folder / "config.json", "judge.model")
@@ -246,9 +258,8 @@ def _pretrained(files: ModelFiles, keep: bool) -> Iterator[tuple[str, JsonDict]]
     if header is None:
         yield files.source, dict(files.kwargs)
         return
-    dtype = str(files.kwargs["dtype"]).removeprefix("torch.")
-    size = header.parameters * LOADED.get(dtype, 4)
-    if keep and (folder := kept_folder(header, dtype, size, lambda partial: _unpack(files, partial))):
+    write = partial(_unpack, files)
+    if keep and (folder := kept_folder(header, files.dtype, files.bytes_loaded, write)):
         yield str(folder), dict(files.kwargs)
         return
     with unpacking(header, files.kwargs) as arguments:
@@ -270,7 +281,7 @@ def _refuse_too_large(files: ModelFiles) -> None:
 
     if torch.accelerator.is_available() or KEY in files.kwargs or not Path(files.source).exists():
         return
-    needed = weight_bytes(Path(files.source), str(files.kwargs["dtype"]).removeprefix("torch."))
+    needed = files.bytes_loaded
     total, _ = main_memory()
     if needed > total:
         raise ModelError(

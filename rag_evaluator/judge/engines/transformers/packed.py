@@ -79,7 +79,7 @@ class PackedModel:
         layers: number of attention layers.
         slot_bytes: memory that the keys and values of one token take.
         chunk: tokens of a row in one pass at most; less where memory was too small.
-        passes, fed: passes so far, and their tokens.
+        passes: so far.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
@@ -90,7 +90,6 @@ class PackedModel:
         self.slot_bytes = 0
         self.chunk = CHUNK
         self.passes = 0
-        self.fed = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel") -> "PackedModel":
@@ -186,7 +185,6 @@ class PackedModel:
             )
         ACTIVITY.tokens += sum(counts)
         self.passes += 1
-        self.fed += sum(counts)
         return output.logits[0]
 
 

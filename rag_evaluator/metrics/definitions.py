@@ -12,7 +12,7 @@ from rag_evaluator.dataset import ALIASES, ColumnNames, canonical_column, is_bla
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.prompts import SHELL, CustomQuestion, as_shown
-from rag_evaluator.results import DROPPED
+from rag_evaluator.results import ADDED
 from rag_evaluator.statistics import Scale
 
 from .own.function import check_arguments
@@ -29,7 +29,7 @@ OPTIONAL = ":optional"  # after the name of a column, as ragas has it
 LONGEST = 60  # letters of a name: it is part of the names of files
 OTHER_OWNERS = ("sort", "generate", "retrieval", "custom", *prompt_owners())
 """Tasks and families of metrics that have prompts."""
-RESERVED = frozenset({*OTHER_OWNERS, "id", DROPPED})
+RESERVED = frozenset({*OTHER_OWNERS, "id", *ADDED})
 """Names that packs and results use for other things; rows of runs are matched by their `id`."""
 ANSWER = ("reason", "label")  # of an example
 AnySection = TypeVar("AnySection", bound=Section)

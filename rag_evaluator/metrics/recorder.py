@@ -20,7 +20,7 @@ from rag_evaluator.hub import in_one_line
 from rag_evaluator.judge import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of, shares_of
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results import Judgement, refer, references
-from rag_evaluator.verifiers import DECIMALS
+from rag_evaluator.verifiers import rounded
 
 from .work_checks import as_asked, texts_in
 
@@ -79,13 +79,13 @@ class Recorder(InstructorBaseRagasLLM):
         return opinion.answer
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
-        """The probability of each option as the answer, of 4 decimals: later ones may differ between batches.
+        """The probability of each option as the answer, see `rounded`: later decimals may differ between batches.
 
         It is recorded as a judgement, whose `response` has the probability of each option under its short name.
         """
         question = f"{prompt}\0{sorted(options)}"
         chosen = await self._ask(question, prompt, lambda judge, draw: shares_of(judge, prompt, options, draw))
-        shares = {option: round(float(chosen[option]), DECIMALS) for option in options}
+        shares = {option: rounded(float(chosen[option])) for option in options}
         response: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
         self._write(prompt, response, chosen)
         return shares

@@ -1,5 +1,6 @@
 """The sentences of a text as a verifier, or the judge as one, decided on them, and where they are in the text."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,12 +36,14 @@ class Sentences:
 
     Attributes:
         pieces: of the evidence.
+        lowest_first: the same by their probability, those that do not count at the end.
         used: judgements, from the first, that are shown here: what was asked about the sentences, and what came of it.
     """
 
     compared: Compared
     pieces: int
     sentences: tuple[SentenceView, ...]
+    lowest_first: tuple[SentenceView, ...]
     used: int
 
     @property
@@ -65,12 +68,15 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
     response = judgement.response
     if compared is None or not isinstance(response, Mapping):
         return None
-    placed = _placed(str(columns.get(compared.text) or ""), response["sentences"], response.get(NOT_COUNTED) or ())
+    placed = [*_placed(str(columns.get(compared.text) or ""), response["sentences"], response.get(NOT_COUNTED) or ())]
     views = [
         _view(row, judgement, compared, number, f"{section}-s{number}", place)
         for number, (row, place) in enumerate(placed, start=1)
     ]
-    return Sentences(compared, response.get("pieces") or 1, tuple(views), used)
+    by_probability = sorted(zip(views, placed, strict=True), key=lambda pair: pair[1][0].get("probability", math.inf))
+    return Sentences(
+        compared, response.get("pieces") or 1, tuple(views), tuple(view for view, _ in by_probability), used
+    )
 
 
 def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> Iterator[tuple[Json, tuple[int, int] | None]]:

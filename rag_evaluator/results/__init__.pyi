@@ -124,10 +124,12 @@ from .questions import refer as refer
 from .questions import references as references
 from .results import Results as Results
 from .results import joined as joined
+from .rows import ADDED as ADDED
 from .rows import APPLICABLE as APPLICABLE
 from .rows import DETAILS as DETAILS
 from .rows import DROPPED as DROPPED
 from .rows import LABELS as LABELS
+from .rows import PROBABILITIES as PROBABILITIES
 from .rows import Cell as Cell
 from .rows import Details as Details
 from .rows import Heading as Heading

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample
 
 from .overview import Figures, Grid, WithOverview, counted, means
-from .rows import DROPPED, Heading, Row, Score, row_name, scored_row
+from .rows import ADDED, Heading, Row, Score, row_name, row_probabilities, scored_row
 from .run_conclusion import conclude
 from .summary import Summary
 from .tally import Tally, tally_of
@@ -77,9 +77,9 @@ class Results(WithOverview):
         return Heading(self.columns(), self.metrics, self.manifest)
 
     def columns(self) -> list[str]:
-        """Return every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
+        """Return every column of `rows`: those of the input, the metrics, and those of `ADDED` that any row has."""
         columns = dict.fromkeys(column for row in self.rows() for column in row)
-        last = dict.fromkeys((*self.scores, DROPPED))
+        last = dict.fromkeys((*self.scores, *ADDED))
         return [column for column in columns if column not in last] + [column for column in last if column in columns]
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -99,6 +99,7 @@ class Results(WithOverview):
         the lowest or the highest value of its range; `coverage` in [0, 1], `scored`, `count`; `reasons` for missing
         scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
         they did not fit the judge's window; `worst_quarter`, the quartile that a quarter of the scores is worse than;
+        `probabilities` of sentences, of metrics that have them: how many, `low` and `high`, between which 90 % lie;
         `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
         `groups` where the configuration asks for them. See docs/results.md.
         """
@@ -120,7 +121,8 @@ class Results(WithOverview):
 
     def _tally(self, summary: Mapping[str, Figures]) -> Tally:
         values = {metric: [score.value for score in scores] for metric, scores in self.scores.items()}
-        return tally_of(self.manifest, summary, values, self.samples)
+        rows = (row_probabilities(row) for row in self._in_memory())
+        return tally_of(self.manifest, summary, values, self.samples, rows)
 
     def details(self) -> Iterator[dict[str, Any]]:
         """Yield a record per score, or per repeat of it, sample by sample, from which the number can be followed."""

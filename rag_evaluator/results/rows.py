@@ -5,18 +5,22 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from rag_evaluator.dataset import ID, Sample, as_key
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import Json, JsonDict, json_line
 
+from .digests import verified
 from .judgement import explained
 from .overview import printable
 
 LONGEST = 40  # letters of a row's name
 APPLICABLE = "applicable"  # of a line of the details: false where there was nothing to score
 DROPPED = "dropped_contexts"
+PROBABILITIES = "probabilities"
+ADDED = (DROPPED, PROBABILITIES)  # columns of result files, beside metrics, that the input has not
 LABELS = "labels"  # of a metric in `summary.json`
 DETAILS = "details.jsonl"
 Record = Json  # a line of the file; Any: JSON
@@ -52,7 +56,7 @@ class Score:
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
         repeated: the scores whose mean it is, in order; empty where it was made once.
         outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
-        counted: `thoughts` of judgements that were taken out.
+        counted, weighed: `thoughts` and `probabilities` of judgements that were taken out.
         flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
             without texts where judgements were taken out.
         is_applicable: false where it is missing as the row holds nothing that the metric scores, as a refusal does not.
@@ -66,6 +70,7 @@ class Score:
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
     counted: tuple[int, int] | None = field(default=None, compare=False)
+    weighed: tuple[float, ...] | None = field(default=None, compare=False)
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_applicable: bool = True
 
@@ -80,6 +85,15 @@ class Score:
         return len(thought) + sum(count for count, _ in repeats), cut + sum(count for _, count in repeats)
 
     @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Of each sentence that counts, that the evidence supports it; repeats included. Empty for other metrics."""
+        if self.weighed is not None:
+            return self.weighed
+        sentences = verified(self.judgements).get("sentences", ())
+        repeats = chain.from_iterable(score.probabilities for score in self.repeated)
+        return (*(float(sentence["probability"]) for sentence in sentences), *repeats)
+
+    @property
     def missing(self) -> bool:
         return math.isnan(self.value)
 
@@ -87,7 +101,8 @@ class Score:
         """The same score, light enough to keep thousands of."""
         repeated = tuple(score.without_judgements() for score in self.repeated)
         flags = dict.fromkeys(self.flags, ())
-        return replace(self, judgements=(), repeated=repeated, counted=self.thoughts, flags=flags)
+        weighed = self.probabilities
+        return replace(self, judgements=(), repeated=repeated, counted=self.thoughts, weighed=weighed, flags=flags)
 
     @property
     def repeats(self) -> tuple[float, ...]:
@@ -181,12 +196,21 @@ def dropped_contexts(scored: Row) -> dict[str, list[int]]:
     }
 
 
+def row_probabilities(scored: Row) -> dict[str, Json]:
+    """Metric -> `mean` and `lowest` probability of the row's sentences; by these rows are ranked, in every mode."""
+    known = {name: score.probabilities for name, score in scored.scores.items() if not score.missing}
+    return {
+        name: {"mean": math.fsum(shares) / len(shares), "lowest": min(shares)}
+        for name, shares in known.items()
+        if shares
+    }
+
+
 def scored_row(scored: Row) -> JsonDict:
-    """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
+    """The input row with a column added per metric, None where the score is missing, and what it has of `ADDED`."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
-    row = {**scored.sample.row, **values}
-    dropped = dropped_contexts(scored)
-    return {**row, DROPPED: dropped} if dropped else row
+    added = {DROPPED: dropped_contexts(scored), PROBABILITIES: row_probabilities(scored)}
+    return {**scored.sample.row, **values, **{name: value for name, value in added.items() if value}}
 
 
 def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:

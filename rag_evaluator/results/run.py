@@ -29,9 +29,10 @@ from .manifest import (
     names_us,
 )
 from .rows import (
+    ADDED,
     DETAILS,
-    DROPPED,
     HEAD,
+    PROBABILITIES,
     Cell,
     Details,
     Record,
@@ -40,7 +41,7 @@ from .rows import (
 from .tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
-INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
+INPUT = {"id", *ADDED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
 HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
@@ -217,7 +218,8 @@ class Run:
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to."""
-        return tally_of(self.manifest, self.summary, self.scores, self.samples)
+        probabilities = (sample.row.get(PROBABILITIES) or {} for sample in self.samples)
+        return tally_of(self.manifest, self.summary, self.scores, self.samples, probabilities)
 
     def rows(self) -> Iterator[JsonDict]:
         """The scored rows as they were written, in order."""

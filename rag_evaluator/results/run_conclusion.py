@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.config import DEMO, next_words
+from rag_evaluator.config import BY_JUDGE, DEMO, next_words
 from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
 
 from .conclusion import (
@@ -30,6 +30,7 @@ from .flags import advice, many_flagged, without_figure
 from .manifest import PART
 from .meanings import FAULTS, OF_SENTENCES
 from .overview import Figures, counted
+from .rows import PROBABILITIES
 from .run import Run
 from .tally import Floats, Tally
 from .trust import do_not_rely, useful_metrics
@@ -56,6 +57,7 @@ FAITHFULNESS = "faithfulness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
 LOW = 0.5  # below it a row scores low
+HALF = 0.5  # the default of verifier.threshold
 
 
 def conclude_run(run: Run, folder: str | None = None, words: Sequence[object] = ("CONFIG",)) -> Conclusion:
@@ -90,6 +92,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
     sentences = [
         *without_figure(summary),
         *_means(rows, useful),
+        *_uncalibrated(rows),
         *many_flagged(summary),
         *_constant(rows),
         *_missing(summary),
@@ -143,6 +146,22 @@ def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
         [metric] = lowest
         heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
         yield f"{heading} {means}: {_faults(metric, rows.scores[metric], rows.scales[metric])}{judge}."
+
+
+def _uncalibrated(rows: Tally) -> Iterator[str]:
+    """Where the probabilities of a judge lie that answers about sentences, if no label has set what divides them."""
+    config = judged_config(rows.manifest)
+    verifier = config.get("verifier") or {}
+    is_set = verifier.get("threshold", HALF) != HALF or verifier.get("model", BY_JUDGE) != BY_JUDGE
+    known = {name: row[PROBABILITIES] for name, row in rows.summary.items() if PROBABILITIES in row}
+    if not known or is_set or judge_model(config) == DEMO:
+        return
+    name, of = min(known.items(), key=lambda item: item[1]["high"] - item[1]["low"])
+    yield (
+        f"No label has set the threshold {HALF:g} of {name}: 90 % of the judge's probabilities for "
+        f"{counted(of['sentences'], 'sentence')} lie between {figure(of['low'])} and {figure(of['high'])}. Read the "
+        "sentences lowest first, or set verifier.threshold by labels."
+    )
 
 
 def _constant(rows: Tally) -> Iterator[str]:

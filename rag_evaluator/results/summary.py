@@ -14,7 +14,7 @@ from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
-from .rows import Row, dropped_contexts
+from .rows import PROBABILITIES, Row, dropped_contexts
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"
@@ -147,6 +147,14 @@ def worst_quarter(values: NDArray[np.float64], scale: Scale) -> float | None:
     return float(np.quantile(seen, 0.25 if scale.better == "higher" else 0.75)) if len(seen) else None
 
 
+def probability_figures(probabilities: NDArray[np.float64]) -> JsonDict:
+    """What `summary.json` says of the probabilities of sentences: how many, and between which two 90 % of them lie."""
+    if not len(probabilities):
+        return {}
+    low, high = np.quantile(probabilities, (0.05, 0.95)).tolist()
+    return {PROBABILITIES: {"sentences": len(probabilities), "low": low, "high": high}}
+
+
 def scale_seen(values: NDArray[np.float64]) -> Scale:
     """The scale of scores of which nothing is known: judged where all lie in [0, 1], else over the range seen."""
     seen = values[~np.isnan(values)]
@@ -167,6 +175,7 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._remarks: dict[str, list[Remark]] = {name: [] for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
+        self._probabilities = {name: array("d") for name in self._values}
         self._thoughts = Counter[str]()
         self._cut = Counter[str]()
         self._clusters: list[str | None] = []
@@ -178,6 +187,7 @@ class Summary:
             score = scored.scores[name]
             values.append(score.value)
             self._repeats[name].append(score.repeats)
+            self._probabilities[name].extend(score.probabilities)
             thoughts, cut = score.thoughts
             self._thoughts[name] += thoughts
             self._cut[name] += cut
@@ -214,6 +224,7 @@ class Summary:
             "better": scale.better,
             **thought_figures(self._thoughts[name], self._cut[name]),
             WORST_QUARTER: worst_quarter(values, scale),
+            **probability_figures(np.array(self._probabilities[name])),
         }
         groups = {
             column: {value: of(places) for value, places in sorted(groups.items())}

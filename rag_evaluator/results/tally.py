@@ -1,7 +1,8 @@
 """The rows of a run as numbers: scores and clusters."""
 
+import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from rag_evaluator.files import Json
 from rag_evaluator.statistics import Scale
 
 from .overview import Figures, counted
+from .rows import PROBABILITIES
 from .summary import Clusters, cluster_of, reporting_of
 
 Floats = NDArray[np.float64]
@@ -29,6 +31,8 @@ class Tally:
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: see `repeated_rows`.
+        means: metric whose scores are shares of sentences -> the mean probability of each row's sentences, by which
+            rows are ranked; NaN where there is none.
     """
 
     manifest: Json
@@ -38,6 +42,7 @@ class Tally:
     clusters: Clusters | None
     level: float
     repeats: str
+    means: Mapping[str, Floats]
 
 
 def tally_of(
@@ -45,18 +50,30 @@ def tally_of(
     summary: Mapping[str, Figures],
     scores: Mapping[str, Sequence[float]],
     samples: Sequence[Sample],
+    probabilities: Iterable[Mapping[str, Json]],
 ) -> Tally:
-    """The tally of rows; of their texts only a hash is kept, so that a million rows fit."""
+    """The tally of rows; of their texts only a hash is kept, so that a million rows fit.
+
+    Args:
+        probabilities: of each row, see `row_probabilities`.
+    """
     reporting = reporting_of(manifest)
     clusters = [cluster_of(sample, reporting) for sample in samples]
+    scales = scales_of(manifest, summary)
+    shares = [metric for metric, row in summary.items() if PROBABILITIES in row and scales[metric].kind != "continuous"]
+    means = {metric: array("d") for metric in shares}
+    for row in probabilities if shares else ():
+        for metric, values in means.items():
+            values.append(row.get(metric, {}).get("mean", math.nan))
     return Tally(
         manifest,
         summary,
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
-        scales_of(manifest, summary),
+        scales,
         clusters if reporting.cluster else None,
         reporting.ci_level,
         repeated_rows(samples, clusters, ""),
+        {metric: np.array(values) for metric, values in means.items()},
     )
 
 

@@ -18,7 +18,8 @@ from .tally import Floats, Tally
 
 RANK_RULE = (
     "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "
-    "rows that score better, and half of the share that score the same; its combined rank is the mean over those of "
+    "rows that score better, and half of the share that score the same (a share of sentences is ranked by the mean of "
+    "their probabilities, where these are known); its combined rank is the mean over those of "
     "these metrics that it has scores of. Equal ranks: the lower mean score first, then the earlier row. A row is "
     "called by its id, else by its line in scores.jsonl. Rows whose scores of these metrics are all in the best third "
     "of their range are not listed. Main reason: of the scores in the worst third, else of those in the middle, the "
@@ -87,10 +88,16 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
     return np.where(np.isnan(goodness), np.nan, (better + same / 2) / others)
 
 
+def _by_metric(rows: Tally) -> dict[str, Floats]:
+    """The rank of each row in each metric that ranks rows."""
+    values = {metric: rows.means.get(metric, scores) for metric, scores in ranked_scores(rows).items()}
+    return {metric: _ranks(of_rows, rows.scales[metric]) for metric, of_rows in values.items()}
+
+
 def worst_first(rows: Tally) -> list[int]:
     """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
     scores = ranked_scores(rows)
-    ranks = _mean([_ranks(values, rows.scales[metric]) for metric, values in scores.items()])
+    ranks = _mean(list(_by_metric(rows).values()))
     means = _mean([_share(values, rows.scales[metric]) for metric, values in scores.items()])
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 
@@ -135,7 +142,7 @@ def worst_of(rows: Tally, texts_of: Callable[[Sequence[int]], Iterable[Texts]], 
     places = listed_rows(rows)[:most]
     if not places:
         return []
-    by_metric = {metric: _ranks(values, rows.scales[metric]) for metric, values in ranked_scores(rows).items()}
+    by_metric = _by_metric(rows)
     ranks = _mean(list(by_metric.values()))
     worst = []
     for place, (name, columns, records) in zip(places, texts_of(places), strict=True):

@@ -20,7 +20,20 @@ from rag_evaluator.metrics import (
     chosen_metrics,
     with_repeats,
 )
-from rag_evaluator.results import APPLICABLE, DROPPED, FILES, Heading, Results, Row, Run, Score, write_table
+from rag_evaluator.results import (
+    ADDED,
+    APPLICABLE,
+    DROPPED,
+    FILES,
+    PROBABILITIES,
+    Heading,
+    Results,
+    Row,
+    Run,
+    Score,
+    verified,
+    write_table,
+)
 from rag_evaluator.run import (
     MAIN_STAGE,
     MAIN_TASK,
@@ -78,10 +91,12 @@ class Evaluation(Stage):
         return unit.digest_of(self.metrics[column].reads)
 
     def marks(self, unit: Sample, record: Record) -> Iterable[str]:
-        """A row whose contexts did not all fit the judge's window adds a column to the result files."""
+        """What adds a column to the result files: contexts that did not fit the window, probabilities of sentences."""
         contexts = record.details["contexts"]
         contexts_of_row = len(unit.columns.get("retrieved_contexts", ()))
-        return [DROPPED] if contexts is not None and len(contexts) < contexts_of_row else []
+        has_dropped = contexts is not None and len(contexts) < contexts_of_row
+        has_sentences = not record.missing and bool(verified(record.details["judgements"]))
+        return [name for name, there in ((DROPPED, has_dropped), (PROBABILITIES, has_sentences)) if there]
 
     def check(self, column: str, value: Any) -> None:
         scale = self.metrics[column].scale
@@ -167,10 +182,9 @@ class ScoredTable:
         self.manifest = with_engines(about, table.engines)
 
     def columns(self, marks: Collection[str]) -> list[str]:
-        """Every column of any row: those of the input, the metrics, the dropped contexts if there are any."""
+        """Every column of any row: those of the input, the metrics, those of `ADDED` that any row has."""
         input_columns = self.rows.whole.names
-        dropped = DROPPED in marks or DROPPED in input_columns
-        last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
+        last = dict.fromkeys((*self.metrics, *(name for name in ADDED if name in {*marks, *input_columns})))
         return [column for column in input_columns if column not in last] + list(last)
 
     def __iter__(self) -> Iterator[Row]:

@@ -1,5 +1,5 @@
-from .batches import DECIMALS as DECIMALS
 from .batches import confidence as confidence
+from .batches import rounded as rounded
 from .counted import claims_of as claims_of
 from .counted import not_counted as not_counted
 from .counted import sentences_of as sentences_of

@@ -14,6 +14,7 @@ Encoded = Mapping[str, Sequence[int]]  # input_ids, attention_mask, token_type_i
 Reader = Callable[[Any, dict[str, Any]], Any]  # model, inputs (batch, length) -> probabilities (batch,)
 
 DECIMALS = 4  # of probabilities; later ones may differ between machines and sizes of batches
+DIGITS = 3  # that count, of a probability near 0, or of what is missing near 1: by these sentences can still be ranked
 ON_GPU = 32  # pairs
 ON_CPU = 512  # tokens, padding included: short pairs are several times quicker together, long ones not reliably
 
@@ -51,9 +52,15 @@ def probabilities(
     return shares
 
 
+def rounded(probability: float) -> float:
+    """A probability with `DECIMALS` decimals, with more near 0 and 1: its log-odds keep about three digits."""
+    rest = min(probability, 1 - probability)
+    return round(probability, max(DECIMALS, DIGITS - 1 - math.floor(math.log10(rest))) if rest > 0 else DECIMALS)
+
+
 def confidence(probability: float, is_positive: bool) -> float:
     """The probability of a verdict, four decimals, by that of the positive one."""
-    return probability if is_positive else round(1 - probability, DECIMALS)
+    return round(probability if is_positive else 1 - probability, DECIMALS)
 
 
 def next_logits(model: Any, inputs: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.files import short_digest
 from rag_evaluator.resources import PACKAGE
 
-from .batches import DECIMALS
+from .batches import rounded
 from .evidence import Evidence, Limit
 from .verifier import UNLIMITED, Support
 
@@ -109,4 +109,4 @@ class WordCounter:
         for text, (share, *_) in zip(hypotheses, shares, strict=True):
             if math.isnan(share):
                 raise UndefinedScoreError(f"a sentence has no content word to count: {text:.60}")
-        return [Support.of([round(share, DECIMALS) for share in row], pieces) for row in shares]
+        return [Support.of([rounded(share) for share in row], pieces) for row in shares]

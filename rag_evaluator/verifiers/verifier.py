@@ -11,7 +11,7 @@ from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreE
 from rag_evaluator.hub import fingerprint
 
 from . import lettucedetect
-from .batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rows_of
+from .batches import DECIMALS, BatchSize, Encoded, Reader, inert, probabilities, rounded, rows_of
 from .evidence import Evidence, EvidencePiece, Limit
 from .families import (
     VERIFIERS,
@@ -36,7 +36,7 @@ class Support:
     """How surely the evidence supports a sentence.
 
     Attributes:
-        probability: of the best piece, [0, 1], four decimals.
+        probability: of the best piece, [0, 1], as `rounded` has it.
         piece: the best piece; the first of several that are equal.
         pieces: how many there were.
         place: of the best piece among them, from 0.
@@ -165,8 +165,8 @@ class Verifier(FolderModel):
         evidence = Evidence(contexts, self._count, self.language, self.each)
         pieces = [evidence.pieces(limit) for limit in self._limits(hypotheses)]
         pairs = [(piece.text, text) for text, mine in zip(hypotheses, pieces, strict=True) for piece in mine]
-        rounded = iter([round(value, DECIMALS) for value in self.probabilities(pairs)])
-        return [Support.of([next(rounded) for _ in mine], mine) for mine in pieces]
+        shares = iter([rounded(value) for value in self.probabilities(pairs)])
+        return [Support.of([next(shares) for _ in mine], mine) for mine in pieces]
 
     def _by_tokens(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
         tokenizer, model = self._loaded
@@ -174,7 +174,7 @@ class Verifier(FolderModel):
         piece = EvidencePiece("\n".join(contexts), tuple(range(len(contexts))))
         return [
             Support(
-                round(1 - probability, DECIMALS),
+                rounded(1 - probability),
                 piece,
                 pieces=1,
                 spans=tuple((start, end, round(share, DECIMALS)) for start, end, share in spans),

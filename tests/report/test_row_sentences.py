@@ -41,31 +41,31 @@ def scored(folder: Path, verifier: Any = None, row: Mapping[str, Any] = ROW, jud
     return Run(folder)
 
 
-def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_path: Path) -> None:
+def test_sentences_stand_lowest_first_with_sign_word_probability_and_a_link_to_their_context(tmp_path: Path) -> None:
     article = parsed(row_html(scored(tmp_path / "run"), 0))
     shown = section(article, "groundedness")
     assert texts(shown, ".sentence .badge") == [
+        "✗ not supported",
+        "✓ supported",
         "✓ supported",
         "• not counted: question",
-        "✓ supported",
-        "✗ not supported",
     ]
     tones = [found.get("class")[-1] for found in find(shown, ".sentence")]
-    assert tones == ["good", "plain", "good", "bad"]
+    assert tones == ["bad", "good", "good", "plain"]
     assert texts(shown, ".statement") == [
+        "He wrote six books.",
+        "It lies on the Om.",
         "He was born in Tesk.",
         "Is that near?",
-        "It lies on the Om.",
-        "He wrote six books.",
     ]
     assert texts(shown, ".confidence") == [
-        f"Probability that it is supported: {share}" for share in ("90%", "60%", "20%")
+        f"Probability that it is supported: {share}" for share in ("20%", "60%", "90%")
     ]
     assert texts(shown, ".from") == [
+        "Sentence 4; best evidence: context 1; piece 1 of 2",
+        "Sentence 3; evidence: context 2; piece 2 of 2",
         "Sentence 1; evidence: context 1; piece 1 of 2",
         "Sentence 2",
-        "Sentence 3; evidence: context 2; piece 2 of 2",
-        "Sentence 4; best evidence: context 1; piece 1 of 2",
     ]
     links = [link.get("data-section") for link in find(shown, ".from > a")]
     assert [texts(article.find(id=link), ".data") for link in links] == [

@@ -21,7 +21,7 @@ from rag_evaluator.dataset import (
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.files import JsonDict, check_replaceable, json_line, write_lines, write_whole
 from rag_evaluator.resources import command
-from rag_evaluator.results import DROPPED, Run, row_name
+from rag_evaluator.results import ADDED, Run, row_name
 
 from .store import FLAGS, NAME, ReviewRecord, ReviewStore, corrections_of, flags_of
 
@@ -171,7 +171,7 @@ def _dataset(run: Run, user_data: str | Path | None) -> Dataset:
     mapping = run.config.get("columns") or {}
     configured = user_data or run.config.get("dataset")
     if configured is None:
-        added = {*run.metrics, DROPPED}
+        added = {*run.metrics, *ADDED}
         rows = [{name: value for name, value in row.items() if name not in added} for row in run.rows()]
         return Dataset(f"{run.folder / 'scores.jsonl'}", None, open_dataset(rows, mapping), mapping)
     path = Path(configured).expanduser()

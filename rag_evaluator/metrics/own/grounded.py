@@ -17,7 +17,6 @@ from rag_evaluator.prompts import OwnPrompt, VerifyInput, VerifyOutput, option_t
 from rag_evaluator.ragas_library import MetricResult
 from rag_evaluator.results import VERIFIED
 from rag_evaluator.verifiers import (
-    DECIMALS,
     LEAST,
     UNLIMITED,
     Evidence,
@@ -28,6 +27,7 @@ from rag_evaluator.verifiers import (
     claims_of,
     confidence,
     not_counted,
+    rounded,
     sentences_of,
 )
 
@@ -114,7 +114,7 @@ class SupportMetric:
         yes = first[FIRST]
         also = second[SECOND]
         self.disagreed |= (yes >= 0.5) != (also >= 0.5)
-        return round((yes + also) / 2, DECIMALS)
+        return rounded((yes + also) / 2)
 
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(option_texts(self.prompt.pack))[::order]

@@ -18,6 +18,7 @@ from .engines.transformers.linear import seconds_by_dtype as seconds_by_dtype
 from .engines.transformers.loading import Memory as Memory
 from .engines.transformers.loading import find_judge as find_judge
 from .engines.transformers.loading import memory_of as memory_of
+from .engines.transformers.loading import parameters_of as parameters_of
 from .engines.transformers.packed import PackedDecoder as PackedDecoder
 from .given import LangchainJudge as LangchainJudge
 from .given import as_judge as as_judge

@@ -15,7 +15,7 @@ from rag_evaluator.dataset import CheckedRows
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files import ACTIVITY
-from rag_evaluator.judge import Memory, memory_of, run
+from rag_evaluator.judge import Memory, memory_of, parameters_of, run
 from rag_evaluator.metrics import Metric, prompts_asked
 from rag_evaluator.prompts import ENGLISH, PACKAGED, PackSet
 from rag_evaluator.results import refuse_foreign, toy_sentence
@@ -23,7 +23,7 @@ from rag_evaluator.run import Journal, KnownRecords, place_of, read_manifest, re
 from rag_evaluator.verifiers import Verifier, WordCounter, reranker_of
 
 from .check_judge import look_at_judge
-from .checks import CheckReport, Shown, State
+from .checks import CheckReport, Shown, State, about_size
 from .versions import look_at_versions
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
@@ -108,8 +108,14 @@ def _look_at_model(evaluator: RAGEvaluator, report: CheckReport) -> None:
     evaluator.judge.check()
     model = judge.model_name
     toy = toy_sentence(model, evaluator.config.language)
-    report.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
-    if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
+    is_here = judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object
+    parameters = parameters_of(judge, evaluator.config.offline) if is_here and not toy else 0
+    small = about_size(parameters) if OF_LISTS in evaluator.metrics else ""
+    size = f"{model}, {parameters / 1e9:.2g} billion parameters" if parameters else model
+    text = f"{model}: {small}" if small else toy or size
+    details = {"model": model, "engine": judge.engine, "parameters": parameters}
+    report.add("model", "warning" if toy or small else "ok", text, details)
+    if is_here:
         _look_at_memory(memory_of(judge, evaluator.config.offline), report)
 
 

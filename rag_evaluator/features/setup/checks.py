@@ -11,7 +11,24 @@ State = Literal["ok", "warning", "failed", "skipped"]
 MANY_TIMES = 10  # above which a number would say more than one layer tells of a model
 QUICK = 5e-5  # seconds of a pass of which the call itself takes a large part
 FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
+SMALL = 3_000_000_000  # parameters, below which a judge is not proposed for faithfulness
+BY_SENTENCE = ("groundedness", "context_coverage", "reference_agreement")  # proposed first for such a judge
+OF_LISTS = "faithfulness"  # left out for it: its verdicts are a list, on statements that the judge has written
 T = TypeVar("T")
+
+
+def about_size(parameters: int) -> str:
+    """What people should know of metrics with a judge of this size; empty where it is large, or its size is not known.
+
+    Measured on RAGTruth with a judge of 1.5 billion parameters: benchmarks/worth.md.
+    """
+    if not 0 < parameters < SMALL:
+        return ""
+    return (
+        f"{parameters / 1e9:.2g} billion parameters, below 3: such a judge's verdicts in faithfulness agreed with "
+        "people hardly better than chance (AUC 0.53), and better where it is asked about one sentence at a time, as in "
+        f"{', '.join(BY_SENTENCE)}"
+    )
 
 
 def faster_dtype(seconds: Mapping[str, float], dtype: str) -> tuple[str, str] | None:

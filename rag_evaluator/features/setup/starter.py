@@ -22,13 +22,13 @@ from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from rag_evaluator.files import printable
 from rag_evaluator.hub import find_model
-from rag_evaluator.judge import ANSWERS, ENDLESS, about_tokens, find_judge, share_out
+from rag_evaluator.judge import ANSWERS, ENDLESS, about_tokens, find_judge, parameters_of, share_out
 from rag_evaluator.metrics import METRICS, RETRIEVAL, SUPPORT, Metric, canonical_name, chosen_metrics
 from rag_evaluator.prompts import ENGLISH, identified, languages_in
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results import listed, toy_sentence
 
-from .checks import faster_dtype
+from .checks import BY_SENTENCE, OF_LISTS, about_size, faster_dtype
 from .survey import Survey, survey
 
 PREFERRED = (
@@ -111,8 +111,10 @@ def propose(
     that holds no judge, `ConfigError` for a language that is not recognised, and for names that are none.
     """
     judge, embeddings = (model_path(model, Path.cwd()) for model in (judge, embeddings))
+    small = ""
     if judge != DEMO:
         find_judge(JudgeConfig(model=judge))
+        small = about_size(parameters_of(JudgeConfig(model=judge)))
     if embeddings != DEMO:
         find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
     others = [survey(path.expanduser(), columns or {}) for path in further]
@@ -137,6 +139,7 @@ def propose(
     chosen = list(dict.fromkeys(canonical_name(name) or name for name in metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,
+        bool(small),
     )
     if not chosen:
         raise DatasetError(_no_metric(data, surveyed))
@@ -155,8 +158,8 @@ def propose(
         for path in further
         if (other := language_of[path]) not in (None, spoken)
     ]
-    parts = replace(parts, warnings=[*sheets, *differing, *_warnings(parts, judge, out, unfit)])
-    asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None}
+    parts = replace(parts, warnings=[*sheets, *differing, *_warnings(parts, judge, out, unfit, small)])
+    asked = {"language": language, "judge": judge, "embeddings": embeddings, "unfit": unfit is not None, "small": small}
     proposal = replace(parts, text=_text(parts, data=data, dataset=dataset_path(data, out), **asked))
     chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
     return proposal
@@ -220,7 +223,7 @@ def _may_be(value: Any, column: str) -> bool:
     return isinstance(parsed, str) and isinstance(as_number(parsed, True), str)
 
 
-def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iterable[str]:
+def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None, small: str) -> Iterable[str]:
     surveyed = parts.survey
     language = parts.language
     metrics = parts.metrics
@@ -235,6 +238,8 @@ def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None) -> Iter
     asks = any(row.judge for row in rows.values())
     if asks and (toy := toy_sentence(judge, language)):
         yield toy.removesuffix(".")
+    if small and OF_LISTS in parts.possible:
+        yield f"{OF_LISTS} is left out. The judge has {small}"
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth, or the expected "
@@ -292,7 +297,17 @@ def _has_demo_embeddings() -> bool:
     return True
 
 
-def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
+def _preferred(possible: Sequence[str], is_log: bool, is_small: bool) -> list[str]:
+    """The metrics to begin with, of those that are possible.
+
+    Args:
+        is_log: of retrieval.
+        is_small: the judge: what asks about one sentence at a time comes first, and `OF_LISTS` is left out.
+    """
+    if is_small:
+        first = [name for name in BY_SENTENCE if name in possible]
+        others = [name for name in possible if name not in (*BY_SENTENCE, OF_LISTS)]
+        return [*first, *_preferred(others, is_log, False)]
     if is_log and any(name in RETRIEVAL for name in possible):
         return [name for name in OF_LOGS if name in possible]
     chosen = [name for name in PREFERRED if name in possible and INSTEAD_OF.get(name) not in possible]
@@ -333,6 +348,7 @@ def _text(proposal: Proposal, **asked: Any) -> str:
         name=proposal.name,
         metrics=METRICS,
         match_of_texts=MATCH_OF_TEXTS,
+        of_lists=OF_LISTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
         dtype=_faster_dtype(asked["judge"]),

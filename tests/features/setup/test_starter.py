@@ -18,6 +18,7 @@ from rag_evaluator import (
     load_config,
 )
 from rag_evaluator.config import LANGUAGES
+from rag_evaluator.features.setup.checks import about_size
 from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
 from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl
@@ -283,7 +284,15 @@ def test_a_judge_is_written_with_its_whole_folder_and_the_dtype_in_which_this_cp
     assert f'"{folder}" # the folder' in " ".join(proposal.text.split())
     assert (config.judge.dtype, "2.8 times as fast" in proposal.text) == (dtype, dtype == "bfloat16")
     assert (config.judge.model, config.embeddings.model) == (str(folder), str(folder))
-    assert "answer_relevancy" in config.metrics
+    assert config.metrics[:3] == ["groundedness", "context_coverage", "reference_agreement"]
+    assert "answer_relevancy" in config.metrics and "faithfulness" not in config.metrics
+    assert "faithfulness is left out" in proposal.warnings[0]
+
+
+@pytest.mark.parametrize(("parameters", "words"), [(0, ""), (2_999_999_999, "3 billion"), (3_000_000_000, "")])
+def test_below_3_billion_parameters_a_judge_is_small(parameters: int, words: str) -> None:
+    assert about_size(parameters)[: len(words)] == words
+    assert bool(about_size(parameters)) == bool(words)
 
 
 def test_a_language_without_prompts_is_named_with_the_command_that_makes_them(tmp_path: Path) -> None:

@@ -45,6 +45,11 @@ def weight_bytes(source: Path, dtype: str) -> int:
     return total
 
 
+def parameters_of(config: JudgeConfig, offline: bool = True) -> int:
+    """How many parameters the judge's model has, by its files; 0: not known. Raises `ModelError` without a model."""
+    return weight_bytes(Path(find_source(config, offline)), "float32") // LOADED["float32"]
+
+
 def device_map(config: JudgeConfig, folder: Path) -> Any:
     """The configured device map; `auto` is one GPU where the model fits one, since each GPU more makes passes wait.
 

@@ -23,7 +23,7 @@ from rag_evaluator.run import Journal, KnownRecords, place_of, read_manifest, re
 from rag_evaluator.verifiers import Verifier, WordCounter, reranker_of
 
 from .check_judge import look_at_judge
-from .checks import CheckReport, Shown, State, about_size
+from .checks import OF_LISTS, CheckReport, Shown, State, about_size
 from .versions import look_at_versions
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 Component = Literal["retrieval", "generation"]
-AGREE = "both orders of the answers agree"
-DISAGREE = "the orders of the answers disagree"
 IDS = ("retrieved_context_ids", "reference_context_ids")
 KNOWN = "total_relevant: known"
 UNKNOWN = "total_relevant: unknown"

@@ -21,7 +21,7 @@ from .options import (
     scale_of_rubrics,
     scale_of_support,
 )
-from .row import AGREE, DISAGREE, IDS, KNOWN, UNKNOWN, Component, Metric, Metrics
+from .row import IDS, KNOWN, UNKNOWN, Component, Metric, Metrics
 
 CONTEXT = ("user_input", "retrieved_contexts")
 PAIR = ("response", "reference")
@@ -52,7 +52,6 @@ def _supported(name: str, text: str, evidence: str, component: Component, about:
         settings=SupportOptions,
         changes=scale_of_support,
         verifier="judge",
-        outcomes=(AGREE, DISAGREE),
         about=f"sentences of the {text} that the {about}",
     )
 

@@ -50,7 +50,6 @@ from .pack import CustomQuestion as CustomQuestion
 from .pack import Key as Key
 from .pack import as_shown as as_shown
 from .pack import languages_in as languages_in
-from .pack import option_texts as option_texts
 from .pack import pack_files as pack_files
 from .pack import pack_path as pack_path
 from .pack import write_pack as write_pack

@@ -14,7 +14,7 @@ from rag_evaluator.ragas_library import BasePrompt
 
 from .language_id import ENOUGH_WORDS, WORDS, foreign
 from .loading import LEVELS, PackSet, english_pack
-from .pack import ENGLISH, OPTIONS, Pack, check_options, load_pack
+from .pack import ENGLISH, Pack, load_pack
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 Leaves = Mapping[Place, Any]
@@ -166,7 +166,7 @@ def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -
     english = english_pack(prompt)
     translated = leaves_of(pack)
     source = leaves_of(english)
-    faults = [*_origin(pack, english, prompt, language), *_structure(pack, english, translated, source)]
+    faults = [*_origin(pack, english, language), *_structure(pack, english, translated, source)]
     if not any(fault.kind == "structure" for fault in faults):
         faults += [*_labels(translated, source), *_repeats(translated, source)]
         if gone := lost(english.instruction, pack.instruction, label_words(prompt, english.instruction)):
@@ -180,7 +180,7 @@ def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -
     return [*faults, *_language(texts, sources, language)]
 
 
-def _origin(pack: Pack, english: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -> Iterator[Fault]:
+def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
     if pack.language != language.name:
         yield Fault("language", "language", f"is '{pack.language}', the file's name says '{language.name}'")
     if pack.original_hash != english.original_hash:
@@ -190,10 +190,6 @@ def _origin(pack: Pack, english: Pack, prompt: "BasePrompt[Any, Any]", language:
             f"made from another English source ({pack.original_hash}; today's is {english.original_hash}, ragas "
             f"{english.ragas_version}): compare with orig_prompts/, correct, then write today's hash",
         )
-    try:
-        check_options(pack, prompt)
-    except PromptError as error:
-        yield Fault("invalid", "", str(error))
 
 
 def _structure(pack: Pack, english: Pack, translated: Leaves, source: Leaves) -> Iterator[Fault]:
@@ -220,12 +216,12 @@ def _labels(translated: Leaves, source: Leaves) -> Iterator[Fault]:
 def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
     """Texts that are equal in the source must be equal in the pack: the output repeats statements of the input.
 
-    Within an example; options are the same in all examples.
+    Within an example.
     """
     prose = {place: value for place, value in source.items() if is_prose(place, value)}
     first_places: dict[tuple[Any, str], Place] = {}
     for place, value in prose.items():
-        first = first_places.setdefault((None if OPTIONS in place else place[1], value), place)
+        first = first_places.setdefault((place[1], value), place)
         if translated[place] != translated[first]:
             message = f"differs from {place_name(first)}; the source has the same text in both places"
             yield Fault("repeats", place_name(place), message)

@@ -36,6 +36,7 @@ from .pack import (
 )
 
 LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
+UNSHOWN = (("groundedness", "prompt"),)  # small judges agree with people better without: benchmarks/worth.md
 MARK = "input: "  # comes before the input in every prompt of ragas
 LETTER = "é"  # shows whether the text keeps letters that are not ASCII
 logger = logging.getLogger(__name__)
@@ -159,8 +160,11 @@ Prompts = dict[Key, TracedPrompt]
 
 
 def with_examples(prompts: Prompts, shown: str) -> Prompts:
-    """The prompts as they are asked; `shown` is `judge.examples`."""
-    return prompts if shown == "all" else {key: prompt.without_examples() for key, prompt in prompts.items()}
+    """The prompts as they are asked; `shown` is `judge.examples`. Those of `UNSHOWN` never show theirs."""
+    return {
+        key: prompt if shown == "all" and key not in UNSHOWN else prompt.without_examples()
+        for key, prompt in prompts.items()
+    }
 
 
 class QuestionPrompt(TracedPrompt):

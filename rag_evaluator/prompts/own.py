@@ -46,7 +46,7 @@ SentencesInput = _input("SentencesInput", user_input=str, sentences=list[str])  
 AnswerableInput = _input("AnswerableInput", user_input=str, contexts=list[str])
 RefusedInput = _input("RefusedInput", user_input=str, response=str)
 # The premise comes first: the questions about one row begin alike, and the judge reads that beginning once.
-VerifyInput = _input("VerifyInput", premise=str, user_input=(str | None, None), hypothesis=str, options=list[str])
+VerifyInput = _input("VerifyInput", premise=str, user_input=(str | None, None), hypothesis=str)
 CustomInput = _input("CustomInput", question=str, scale=dict[str, str], values=dict[str, str])
 
 
@@ -117,9 +117,9 @@ class RefusedOutput(BaseModel):
 
 
 class VerifyOutput(BaseModel):
-    """Which option is true."""
+    """Whether the premise supports the hypothesis."""
 
-    choice: Choice = Field(description="1 if the first option is true, 2 if the second is")
+    answer: Literal["yes", "no"]
 
 
 class CustomOutput(BaseModel):

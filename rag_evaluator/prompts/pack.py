@@ -48,7 +48,6 @@ LEGACY_NAMES: Mapping[Key, Sequence[str]] = {
 }
 """Today's prompt -> what the file of ragas 0.2 and 0.3 is called, without language and ending; newest first."""
 PACKAGED = pack_folders("prompts")
-OPTIONS = "options"
 """The field of an input whose two texts are the same in every question; the answer is the number of one of them."""
 SHELL: Key = ("custom", "prompt")
 """The prompt around all questions: one pack a language serves every metric."""
@@ -168,17 +167,7 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]") -> Pack:
     examples = check_examples(pack, original, path)
     if pack.is_legacy:
         pack = replace(pack, examples=examples)
-    try:
-        check_options(pack, original)
-    except PromptError as error:
-        raise PromptError(f"{path}: {error}") from None
     return pack
-
-
-def check_options(pack: Pack, original: "BasePrompt[Any, Any]") -> None:
-    """Raise `PromptError` if the pack of a prompt with options has not the same two in all examples."""
-    if OPTIONS in original.input_model.model_fields:
-        option_texts(pack)
 
 
 def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> list[JsonDict]:
@@ -211,26 +200,6 @@ def _renamed(values: Json, model: type[BaseModel]) -> Json:
     if "answer" in values and "text" in model.model_fields:
         return {**values, "text": values["answer"]}
     return values
-
-
-def option_texts(pack: Pack) -> tuple[str, str]:
-    """The two options of a pack: the true one of its first example, then the other.
-
-    In `groundedness_prompt` they say that the premise supports the hypothesis, and that it does not. Raises
-    `PromptError` naming the example unless all examples have the same two texts, in any order.
-    """
-    first = pack.examples[0]
-    texts = list(first["input"][OPTIONS])
-    choice = str(first["output"]["choice"])
-    if len(set(texts)) != 2 or len(texts) != 2:
-        raise PromptError(f"examples[0].input.{OPTIONS} must be two different texts, got {texts!r:.160}.")
-    for position, example in enumerate(pack.examples):
-        if sorted(example["input"][OPTIONS]) != sorted(texts):
-            raise PromptError(
-                f"examples[{position}].input.{OPTIONS} must be the two texts of examples[0], in any order: expected "
-                f"{texts!r:.160}, got {example['input'][OPTIONS]!r:.160}."
-            )
-    return (texts[0], texts[1]) if choice == "1" else (texts[1], texts[0])
 
 
 @dataclass(frozen=True)

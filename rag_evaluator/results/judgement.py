@@ -231,7 +231,7 @@ def numbers_of(record: Json) -> Iterator[JudgedVerdict]:
 def explained(records: Iterable[Json]) -> list[JudgedVerdict]:
     """Why scores are what they are: the reason of a missing one, or the judge's verdicts and errors.
 
-    Of sentences the verdict counts, not the probabilities in both orders of the answers from which it was made.
+    Of sentences the verdict counts, not the probabilities of the answers from which it was made.
 
     Args:
         records: of the details of a run.

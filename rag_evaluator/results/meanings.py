@@ -104,9 +104,7 @@ MEANINGS: tuple[Verdicts, ...] = (
         "",
         {None: Meaning("plain", "not counted")},
     ),
-    Verdicts(
-        OF_SENTENCES, "choice", "rating", {1: Meaning("plain", "first option"), 2: Meaning("plain", "second option")}
-    ),
+    Verdicts(OF_SENTENCES, "answer", "rating", {"yes": Meaning("plain", "yes"), "no": Meaning("plain", "no")}),
     Verdicts(("context_precision",), "verdict", "context", _two("useful", "not useful")),
     Verdicts(("retrieval",), "verdict", "reference context", _two("retrieved", "not retrieved"), prompt="match_prompt"),
     Verdicts(("retrieval",), "verdict", "context", _two("relevant", "not relevant")),

@@ -1,6 +1,5 @@
 """Metrics of sentences: how many of a text's sentences the evidence supports, by a verifier or by the judge as one."""
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +11,7 @@ from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.judge import JudgeProtocol, Option
 from rag_evaluator.metrics.options import Mode
 from rag_evaluator.metrics.recorder import Recorder
-from rag_evaluator.metrics.row import AGREE, DISAGREE
-from rag_evaluator.prompts import OwnPrompt, VerifyInput, VerifyOutput, option_texts
+from rag_evaluator.prompts import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.ragas_library import MetricResult
 from rag_evaluator.results import VERIFIED
 from rag_evaluator.verifiers import (
@@ -27,7 +25,6 @@ from rag_evaluator.verifiers import (
     claims_of,
     confidence,
     not_counted,
-    rounded,
     sentences_of,
 )
 
@@ -40,9 +37,7 @@ MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
     "min": lambda probabilities, threshold: min(probabilities),
 }
 """Mode -> the value, from the probabilities of all sentences and the threshold."""
-ORDERS = (1, -1)  # of the options: as in the prompt, and exchanged
-CHOICES = (Option(VerifyOutput(choice=1)), Option(VerifyOutput(choice=2)))
-FIRST, SECOND = CHOICES
+YES, NO = CHOICES = (Option(VerifyOutput(answer="yes")), Option(VerifyOutput(answer="no")))
 
 
 @dataclass(eq=False)
@@ -58,7 +53,6 @@ class SupportMetric:
         mode: the share of sentences that are supported; or the mean or the lowest of their probabilities.
         threshold: the probability from which a sentence counts as supported.
         evidence: whether contexts are looked at together or one by one, see `VerifierConfig`.
-        disagreed: whether the two orders of the judge's options had another answer for some piece and sentence.
     """
 
     text: str
@@ -70,10 +64,9 @@ class SupportMetric:
     threshold: float = 0.5
     evidence: Literal["packed", "each"] = "packed"
     prompt: OwnPrompt = field(default_factory=partial(OwnPrompt, "groundedness", "prompt"))
-    disagreed: bool = False
 
     async def ascore(self, user_input: str = "", **columns: Any) -> MetricResult:
-        """The value; the reason says how many pieces there were, or whether both orders agree.
+        """The value; the reason says how many pieces there were.
 
         Raises `UndefinedScoreError` where no sentence counts.
         """
@@ -89,37 +82,24 @@ class SupportMetric:
         note_supports(self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure)
         count = max(support.pieces for support in supports)
         reason = f"{count} piece{'s' if count > 1 else ''} of evidence"
-        if is_judge:
-            reason = DISAGREE if self.disagreed else AGREE
         probabilities = [support.probability for support in supports]
         return MetricResult(value=MODES[self.mode](probabilities, self.threshold), reason=reason)
 
     async def _judged(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
-        """As `VerifierProtocol.supports`, by the judge: it chooses between two answers, in both orders of these.
+        """As `VerifierProtocol.supports`, by the judge: it answers yes or no.
 
         All sentences about a piece follow the same words, which are read once.
         """
-        self.disagreed = False
         evidence = self._evidence(contexts, max(hypotheses, key=len), question)
         if not evidence:
             raise UndefinedScoreError("there is no evidence")
-        asked = itertools.product(evidence, hypotheses, ORDERS)
-        texts = [self._text(piece.text, claim, question, order) for piece, claim, order in asked]
+        texts = [self._text(piece.text, claim, question) for piece in evidence for claim in hypotheses]
         shares = iter(await self.llm.achoose_all(texts, CHOICES))
-        found = [[self._probability(next(shares), next(shares)) for _ in hypotheses] for _ in evidence]
+        found = [[next(shares)[YES] for _ in hypotheses] for _ in evidence]
         return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
 
-    def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
-        """That of support, from the answers in both orders of the options."""
-        yes = first[FIRST]
-        also = second[SECOND]
-        self.disagreed |= (yes >= 0.5) != (also >= 0.5)
-        return rounded((yes + also) / 2)
-
-    def _text(self, premise: str, claim: str, question: str, order: int) -> str:
-        options = list(option_texts(self.prompt.pack))[::order]
-        values = VerifyInput(premise=premise, user_input=question or None, hypothesis=claim, options=options)
-        return self.prompt.to_string(values)
+    def _text(self, premise: str, claim: str, question: str) -> str:
+        return self.prompt.to_string(VerifyInput(premise=premise, user_input=question or None, hypothesis=claim))
 
     def _evidence(self, contexts: Sequence[str], longest: str, question: str) -> list[EvidencePiece]:
         """The contexts in one piece, in several where the judge's window is too small for that."""
@@ -139,7 +119,7 @@ class SupportMetric:
         """Tokens that are left; much where the judge does not count them."""
         if not self._judge.capabilities.counts_tokens:
             return UNLIMITED
-        return self._judge.room(self._text(premise, claim, question, ORDERS[0])) - ANSWER
+        return self._judge.room(self._text(premise, claim, question)) - ANSWER
 
     @property
     def _judge(self) -> JudgeProtocol:

@@ -18,6 +18,7 @@ from .pack import ENGLISH, Pack, load_pack
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 Leaves = Mapping[Place, Any]
+FIXED = (("answer", "yes"), ("answer", "no"))  # fields of answers that have no other values
 PROSE = frozenset({"attributed", "rating"})  # fields whose names are ordinary words in the instructions
 
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -58,7 +59,8 @@ def prose_of(pack: Pack) -> dict[str, str]:
 
 def is_prose(place: Place, value: Any) -> bool:
     """Whether a value is for translation."""
-    return isinstance(value, str) and bool(value.strip()) and place[-1] not in LEVELS
+    is_fixed = place[-1] in LEVELS or (place[-1], value) in FIXED
+    return isinstance(value, str) and bool(value.strip()) and not is_fixed
 
 
 def replaced(value: Any, text_at: Callable[[Place], str], place: Place = ()) -> Any:

@@ -128,47 +128,35 @@ def test_signatures_name_verifier_threshold_and_mode() -> None:
     assert '"mode": "min", "threshold": 0.7' in other["groundedness"]
 
 
-def by_order(supported: dict[str, tuple[float, float]]) -> ScriptedJudge:
-    """A judge with the probability that the sentence is supported, by the order of the options."""
+def answering(supported: dict[str, float]) -> ScriptedJudge:
+    """A judge with the probability that each sentence is supported."""
 
     def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
-        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
-        first = "does not" not in data.options[0]
-        probability = supported[data.hypothesis][0 if first else 1]
-        shares = (probability, 1 - probability) if first else (1 - probability, probability)
-        return dict(zip(options, shares, strict=True))
+        probability = supported[prompt.data.hypothesis]  # type: ignore[attr-defined]  # a PromptText
+        return dict(zip(options, (probability, 1 - probability), strict=True))
 
     return ScriptedJudge(choices=choices)
 
 
-SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.6), "He wrote six books.": (0.2, 0.4)}
+SURE = {"He was born in Tesk.": 0.9, "It lies on the Om.": 0.7, "He wrote six books.": 0.3}
 
 
-def test_the_judge_is_asked_in_both_orders_and_the_mean_counts() -> None:
-    judge = by_order(SURE)
+def test_the_judge_is_asked_once_about_each_sentence() -> None:
+    judge = answering(SURE)
     score = scored(judge=judge).scores["groundedness"][0]
     assert score.value == pytest.approx(2 / 3)
-    assert judge.asked == 2 * 3
+    assert judge.asked == 3
     said = score.judgements[-1]["response"]["sentences"]
-    assert [sentence["probability"] for sentence in said] == [0.8, 0.7, 0.3]
-    assert score.outcome == "both orders of the answers agree"
-    texts = [judgement["input"]["hypothesis"] for judgement in score.judgements[:-1]]
-    assert texts == [sentence for sentence in SURE for _ in range(2)], "in the order of sentences and orders"
-
-
-def test_orders_that_disagree_are_counted() -> None:
-    results = scored(judge=by_order({**SURE, "He wrote six books.": (0.7, 0.1)}))
-    score = results.scores["groundedness"][0]
-    assert score.value == pytest.approx(2 / 3)
-    assert results.summary()["groundedness"]["outcomes"] == {"the orders of the answers disagree": 1}
+    assert [sentence["probability"] for sentence in said] == [0.9, 0.7, 0.3]
+    assert [judgement["input"]["hypothesis"] for judgement in score.judgements[:-1]] == list(SURE)
+    assert score.judgements[0]["response"] == {"yes": 0.9, "no": pytest.approx(0.1)}
 
 
 def test_a_judge_without_probabilities_says_yes_or_no() -> None:
     class PlainJudge(InstructorBaseRagasLLM):
         async def agenerate(self, prompt: str, response_model: Any) -> Any:
             data: Any = prompt.data  # type: ignore[attr-defined]
-            wanted = "does not" if "books" in data.hypothesis else "supports"
-            return response_model(choice=1 if wanted in data.options[0] else 2)
+            return response_model(answer="no" if "books" in data.hypothesis else "yes")
 
         def generate(self, prompt: str, response_model: Any) -> Any:
             raise NotImplementedError

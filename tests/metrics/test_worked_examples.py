@@ -52,7 +52,7 @@ def ratings(*numbers: int) -> Answers:
 
 
 class PlainJudge(InstructorBaseRagasLLM):
-    """A script without probabilities: it writes the number of the answer that is true."""
+    """A script without probabilities: it writes the answer that is true."""
 
     def __init__(self, script: ScriptedJudge) -> None:
         self.script = script
@@ -65,8 +65,8 @@ class PlainJudge(InstructorBaseRagasLLM):
 
 
 def choices(*supported: int) -> Answers:
-    """Of each sentence in both orders of the answers."""
-    return [{"choice": choice} for number in supported for choice in ((1, 2) if number else (2, 1))]
+    """Of each sentence."""
+    return [{"answer": "yes" if number else "no"} for number in supported]
 
 
 EXAMPLES: dict[str, tuple[Json, Answers]] = {

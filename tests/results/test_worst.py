@@ -36,14 +36,13 @@ def test_shares_of_sentences_rank_by_the_mean_probability_which_result_files_hol
 
     def chosen(prompt: Any, options: Sequence[str]) -> dict[str, float]:
         share = next(share for name, share in known.items() if f"It is {name}." in str(prompt))
-        first = prompt.data.options[0] == "The premise supports the hypothesis."
-        return dict(zip(options, (share, 1 - share) if first else (1 - share, share), strict=True))
+        return dict(zip(options, (share, 1 - share), strict=True))
 
     rows = [
         {"user_input": "Where?", "retrieved_contexts": ["A river."], "response": f"It is {name}."}
         for name in (*known, "Tesk. It is Om")
     ]
-    judge = ScriptedJudge(lambda *_: {"choice": 1}, choices=chosen)
+    judge = ScriptedJudge(choices=chosen)
 
     results = RAGEvaluator({"metrics": ["groundedness"]}, judge).evaluate(rows, folder=tmp_path)
 

@@ -18,7 +18,7 @@ from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import source_of
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import PackSet, adapt_packs, check_packs, english_pack, pack_path
-from tests.loaded_prompts import Asked, load_prompts, prompts_owned
+from tests.loaded_prompts import Asked, prompts_owned
 
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))
 ROW = {
@@ -192,22 +192,6 @@ def test_what_prompts_check_finds_in_a_translation_that_is_used_is_named(
     spoiled(tmp_path, lambda text: text)
     assert "prompts check says: examples[1].input.response: left in English" in caplog.text
     assert "prompts check says: instruction: left in English" in caplog.text
-
-
-def test_options_that_a_judge_translates_alike_are_written_named_and_refused_by_a_run(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Alike(Translates):
-        def answer(self, prompt: str, response_model: type[BaseModel]) -> Json:
-            return super().answer(prompt.replace(" does not support the hyp", " supports the hyp"), response_model)
-
-    adapted(tmp_path, Alike(), ["groundedness"])
-    name = "groundedness_prompt_klingon.json"
-    fault = "examples[0].input.options must be two different texts, got ['ehTQu "
-    assert f"{name}: prompts check says: {fault}" in caplog.text
-    with pytest.raises(PromptError) as caught:
-        load_prompts(["groundedness"], "klingon", tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / name}: {fault}")
 
 
 def test_english_is_not_adapted(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ class Models:
     def __init__(self, config: Config, judge: Any = None, embeddings: Any = None, verifier: Any = None) -> None:
         self.judge = source_of(judge, config.judge, config.offline)
         self.embeddings = EmbeddingsSource(embeddings, config.embeddings, config.offline)
-        self.verifier = VerifierSource(verifier, config.verifier, config.language)
+        self.verifier = VerifierSource(verifier, config.verifier, config.language, config.offline)
         sections = {
             "judge": self.judge.config,
             "embeddings": self.embeddings.config,

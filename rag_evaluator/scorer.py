@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import (
+    JudgeLostError,
     NotApplicableError,
     PromptTooLongError,
     UndefinedScoreError,
@@ -99,6 +100,8 @@ class Scorer:
             is_own = "function" in options or ("object" in options and not recorder.judgements)
             if is_own and result.reason:  # else the judgements have it
                 recorder.note(name, {"reason": result.reason, "value": value})
+        except JudgeLostError:  # of a verifier that a server runs
+            raise
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value = math.nan
             reason = str(error) or type(error).__name__

@@ -36,7 +36,6 @@ from .origin import Origin as Origin
 from .origin import apply_overrides as apply_overrides
 from .origin import explain as explain
 from .paths import BY_WORDS as BY_WORDS
-from .paths import NO_FOLDER as NO_FOLDER
 from .paths import FullPath as FullPath
 from .paths import model_path as model_path
 from .paths import verifier_path as verifier_path

@@ -59,12 +59,13 @@ def template_path(template: str, base: Path) -> str:
 def in_folder(absolute: Callable[[Any, Path], Any]) -> AfterValidator:
     """The mark of a key that holds a path: what makes it absolute, from the folder that is the context of validation.
 
-    Without a context it stays as it is. Any: a path, or the text of one.
+    Without a context it stays as it is, and as the name of a model on a server, whose `url` is a key before it. Any: a
+    path, or the text of one.
     """
 
     def check(path: Any, info: ValidationInfo) -> Any:
         try:
-            return path if info.context is None else absolute(path, info.context)
+            return path if info.context is None or info.data.get("url") else absolute(path, info.context)
         except ConfigError as error:
             raise ValueError(str(error)) from None
 

@@ -35,6 +35,7 @@ from .sections import (
     SortConfig,
     VerifierConfig,
     check_engine_keys,
+    check_verifier_keys,
     section_of,
 )
 
@@ -181,6 +182,7 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
         raise ConfigError("\n".join(explain(error.errors(), data, origin.place, known))) from None
     config._origin = origin
     check_engine_keys(config.judge, origin.place)
+    check_verifier_keys(config.verifier, origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:

@@ -1,7 +1,7 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -34,6 +34,9 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
+OF_SERVERS = ("api_key_env", "piece")
+OF_FOLDERS = ("kind", "base", "any_language")
+"""Keys of a verifier that is asked by `url`, and of one that is loaded here."""
 AUTO = "auto"
 FAST = "vllm"
 USUAL = "transformers"
@@ -207,17 +210,23 @@ class VerifierConfig(Section):
     """What says whether a text supports a sentence, for groundedness and its neighbours.
 
     Attributes:
+        url: of a server that answers `POST /v1/systemone`: `http://127.0.0.1:8080`; null: the model runs here.
         model: a folder, a hub id that is in the cache; `judge`: the judge is asked which of two answers is true; or
-            `words`: the share of a sentence's words that the evidence has, a baseline that counts and does not read.
+            `words`: the share of a sentence's words that the evidence has, a baseline that counts and does not read. Of
+            a server: its name there.
         kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
         base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
-        batch_size: pairs of evidence and sentence computed together; auto: as suits the device.
+        batch_size: pairs of evidence and sentence computed together; auto: as suits the device. Of a server, requests
+            that are open at a time; auto: 32.
         threshold: from this probability on a sentence counts as supported; labels of sentences can give one.
         evidence: `packed`: contexts in their order in as few pieces as the model can read; `each`: context by context,
             so that the one that supports a sentence is named.
         any_language: also take texts in a language that the model was not made for.
+        api_key_env: of a server: the environment variable that holds its key.
+        piece: of a server: the longest evidence it is given at once, in tokens of three bytes.
     """
 
+    url: str | None = None  # before `model`, see `in_folder`
     model: Annotated[Text, in_folder(verifier_path)] = BY_JUDGE
     kind: Text = "auto"
     base: Annotated[ModelPath, Field(min_length=1)] | None = None
@@ -225,6 +234,9 @@ class VerifierConfig(Section):
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     evidence: Literal["packed", "each"] = "packed"
     any_language: bool = False
+    api_key_env: str | None = None
+    piece: int = Field(default=1000, ge=32)
+    key: ClassVar[str] = ""  # of `JudgeConfig`, where a client is given
 
     @property
     def by_judge(self) -> bool:
@@ -233,7 +245,7 @@ class VerifierConfig(Section):
     @property
     def has_folder(self) -> bool:
         """Whether it is a model of its own, with a folder."""
-        return self.model not in NO_FOLDER
+        return not self.url and self.model not in NO_FOLDER
 
 
 class RerankerConfig(Section):
@@ -337,4 +349,19 @@ def check_engine_keys(config: JudgeConfig, place: Callable[..., str]) -> None:
         raise ConfigError(
             f"{place('judge', 'engine')}: 'judge.url' is missing, which the engine 'server' needs. Give the server's "
             "address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
+        )
+
+
+def check_verifier_keys(config: VerifierConfig, place: Callable[..., str]) -> None:
+    """As `check_engine_keys`: a server has other keys than a folder."""
+    for name in OF_FOLDERS if config.url else OF_SERVERS:
+        if getattr(config, name) != getattr(VerifierConfig(), name):
+            state = "set" if config.url else "not set"
+            raise ConfigError(
+                f"{place('verifier', name)}: 'verifier.{name}' does not apply where 'verifier.url' is {state}. "
+                "Remove or add one."
+            )
+    if config.url and config.model in NO_FOLDER:
+        raise ConfigError(
+            f"{place('verifier', 'url')}: 'verifier.model' is missing: give the name that the model has on the server."
         )

@@ -13,7 +13,16 @@ from .engines.event_loop import run as run
 from .engines.protocol import FASTER as FASTER
 from .engines.protocol import PATHS as PATHS
 from .engines.protocol import slow_reasons as slow_reasons
+from .engines.server.client import FIRST_RETRIES as FIRST_RETRIES
+from .engines.server.client import USUAL_OPEN as USUAL_OPEN
+from .engines.server.client import Address as Address
+from .engines.server.client import Client as Client
+from .engines.server.client import unusable as unusable
 from .engines.server.engine import ServerJudge as ServerJudge
+from .engines.server.long_prompts import CutPromptError as CutPromptError
+from .engines.server.long_prompts import Trials as Trials
+from .engines.server.long_prompts import TwoHalves as TwoHalves
+from .engines.server.long_prompts import tokens_read as tokens_read
 from .engines.transformers.linear import seconds_by_dtype as seconds_by_dtype
 from .engines.transformers.loading import Memory as Memory
 from .engines.transformers.loading import find_judge as find_judge

@@ -12,6 +12,7 @@ from .loading import model_folder as model_folder
 from .reranker import AsyncReranker as AsyncReranker
 from .reranker import reranker_of as reranker_of
 from .source import VerifierSource as VerifierSource
+from .system_one import SystemOne as SystemOne
 from .verifier import LEAST as LEAST
 from .verifier import UNLIMITED as UNLIMITED
 from .verifier import Support as Support

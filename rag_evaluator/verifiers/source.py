@@ -11,6 +11,7 @@ from rag_evaluator.hub import UNNAMED
 from rag_evaluator.judge import BatchHandler, Scheduler
 
 from .counting import WordCounter
+from .system_one import SystemOne
 from .verifier import Support, Verifier
 
 
@@ -36,6 +37,7 @@ class VerifierSource:
         verifier: a folder or hub id, `words`, a `Verifier`, or another `VerifierProtocol`; None: the configured one.
         config: settings of the verifier.
         language: of the texts.
+        offline: take a server on this machine only.
 
     Attributes:
         config: the same with the model that was given.
@@ -44,8 +46,9 @@ class VerifierSource:
     Raises `ModelError` for objects that verify nothing, `ConfigError` for a path with an unknown variable.
     """
 
-    def __init__(self, verifier: Any, config: VerifierConfig, language: str) -> None:
+    def __init__(self, verifier: Any, config: VerifierConfig, language: str, offline: bool = True) -> None:
         self.language = language
+        self.offline = offline
         self.is_object = not isinstance(verifier, str | Path | None)
         if self.is_object:
             if not isinstance(verifier, VerifierProtocol):
@@ -57,12 +60,14 @@ class VerifierSource:
             verifier = str(verifier.folder) if isinstance(verifier, Verifier) else type(verifier).__name__
         elif verifier is not None:
             verifier = verifier_path(str(verifier), Path.cwd())
-        self.config = config if verifier is None else config.model_copy(update={"model": verifier})
+        self.config = config if verifier is None else config.model_copy(update={"model": verifier, "url": None})
 
     @cached_property
     def model(self) -> VerifierProtocol:
         """The verifier; its folder is looked at, weights are loaded with the first sentence. Raises `ModelError`."""
         config = self.config
+        if config.url:
+            return SystemOne(config, self.language, self.offline)
         if config.model == BY_WORDS:
             return WordCounter(self.language, config.evidence == "each")
         return Verifier(
@@ -87,7 +92,7 @@ class VerifierSource:
 
     def load(self) -> "VerifierSource":
         """The same, with its weights in memory: damaged ones end a run before its first row. Raises `ModelError`."""
-        if isinstance(self.model, Verifier):
+        if isinstance(self.model, Verifier | SystemOne):
             self.model.load()
         return self
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rag_evaluator.config import DEMO, NO_FOLDER, Config, model_path
+from rag_evaluator.config import DEMO, Config, model_path
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import ACTIVITY, file_digest, safe_names, write_text, writing
 from rag_evaluator.hub import find_model
@@ -22,9 +22,9 @@ MARKS = ("config.json", "modules.json", "adapter_config.json")  # of a model, of
 def models_of(config: Config) -> list[str]:
     """Models, adapters, verifier and reranker that a configuration names, without those that come with the program."""
     judge = [] if config.judge.engine == "server" else [config.judge.model, config.judge.adapter]
-    verifier = [config.verifier.model, config.verifier.base]
+    verifier = [config.verifier.model, config.verifier.base] if config.verifier.has_folder else []
     reranker = config.retrieval.reranker.model if config.retrieval.match == "reranker" else None
-    others = [name for name in (*judge, config.embeddings.model, *verifier, reranker) if name and name not in NO_FOLDER]
+    others = [name for name in (*judge, config.embeddings.model, *verifier, reranker) if name]
     return [name for name in others if name != DEMO]
 
 

@@ -20,7 +20,7 @@ from rag_evaluator.metrics import Metric, prompts_asked
 from rag_evaluator.prompts import ENGLISH, PACKAGED, PackSet
 from rag_evaluator.results import refuse_foreign, toy_sentence
 from rag_evaluator.run import Journal, KnownRecords, place_of, read_manifest, refuse_changes, refuse_fewer_rows
-from rag_evaluator.verifiers import Verifier, WordCounter, reranker_of
+from rag_evaluator.verifiers import SystemOne, Verifier, WordCounter, reranker_of
 
 from .check_judge import look_at_judge
 from .checks import OF_LISTS, CheckReport, Shown, State, about_size
@@ -129,11 +129,15 @@ def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
-    """Reads config.json and the names of files."""
+    """Reads config.json and the names of files; asks a server."""
     verifier = evaluator.models.verifier.model
     if isinstance(verifier, WordCounter):
         text = verifier.note or "words: it counts the words of a sentence that the evidence has; it does not read"
         report.add("verifier", "warning" if verifier.note else "ok", text, {"model": BY_WORDS})
+        return
+    if isinstance(verifier, SystemOne):
+        text = f"{verifier.served}, which a server answers for at {verifier.address}"
+        report.add("verifier", "ok", text, {"model": verifier.served, **verifier.signature_parts})
         return
     if not isinstance(verifier, Verifier):
         report.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})

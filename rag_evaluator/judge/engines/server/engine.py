@@ -33,7 +33,7 @@ from rag_evaluator.judge.protocol import (
 )
 
 from .chat import NO_ANSWER, ONLY_THOUGHT, ChatAnswer, value_of
-from .client import Address, Client
+from .client import FIRST_RETRIES, USUAL_OPEN, Address, Client, unusable
 from .logprobs import NoLogprobsError, Tokens, confidences, question_of
 from .long_prompts import (
     UNKNOWN,
@@ -46,8 +46,6 @@ from .long_prompts import (
     window_of,
 )
 
-FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
-USUAL_OPEN = 32  # requests, where `batch_size` is auto
 OFF: Json = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
 ON: Json = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
 NO_EFFORT: Json = {"reasoning_effort": "none"}
@@ -134,8 +132,7 @@ class ServerJudge(WithoutTokens):
             first = await engine._try_out()
             await engine._find_reading(count, first.read is not None, window_of(models, engine.model))
         except (JudgementError, JudgeLostError) as error:
-            why = str(error).removeprefix("judge.url: ").rstrip(".")
-            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
+            raise unusable(error, "judge") from error
         finally:
             await client.aclose()
         engine.client = Client(client.address, USUAL_OPEN if config.batch_size == "auto" else config.batch_size)

@@ -41,7 +41,8 @@ class CutPromptError(JudgementError):
 def tokens_read(answer: Json) -> int | None:
     """Return the tokens of the prompt that the server counts in `usage`; None where it counts none."""
     usage = answer.get("usage")
-    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    counts = usage if isinstance(usage, dict) else {}
+    count = counts.get("prompt_tokens", counts.get("input_tokens"))
     return count if type(count) is int and count > 0 else None
 
 

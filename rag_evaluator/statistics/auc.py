@@ -105,7 +105,7 @@ def compare_with_baselines(
     units = [class_units(masses[side], members[side]) for side in (is_common, ~is_common)]
     fewest = min(len(np.unique(members[side])) for side in (is_common, ~is_common))
     shares, influences = zip(*(_area(row, people, masses) for row in values), strict=True)
-    areas = [Area(share, *newcombe_interval(share, *units, LEVEL)) for share in shares]
+    areas = [Area(share, *newcombe_interval(share, units[0], units[1], LEVEL)) for share in shares]
     against = {
         name: _against(areas[0], area, influences[0] - influence, members, fewest)
         for name, area, influence in zip(baselines, areas[1:], influences[1:], strict=True)

@@ -82,8 +82,7 @@ def _sentences(metric: str, part: Figures, config: Json) -> Iterator[str]:
     yield verdict
     judge = the_judge(config) if part.get("judge") else "The score"
     for beside in known:
-        if part["verdict"]["word"] != "too few labels" or beside.figures["word"] != "not settled":
-            yield beside.sentence(judge[0].lower() + judge[1:])
+        yield beside.sentence(judge[0].lower() + judge[1:])
 
 
 def _is_open(part: Figures) -> bool:

@@ -9,10 +9,11 @@ from rag_evaluator.results import about, counted, with_ends
 COUNTING = "counting"  # the part of a certificate that has it, see `BaselineVerdict`
 ITSELF = "itself"  # its key of a score that counts words
 BEATS = "beats"
+UNSETTLED = "not settled"
 SAID = {
     BEATS: "beats counting {name}",
     "does not beat": "does not beat counting {name}",
-    "not settled": "not settled whether it beats counting {name}: {more}",
+    UNSETTLED: "not settled whether it beats counting {name}: {more}",
 }
 RULE = (
     "counting: the share of the content words of a text that the evidence has, and the number of its sentences, of "
@@ -57,15 +58,18 @@ class Beside(NamedTuple):
 
     def sentence(self, subject: str) -> str:
         """`For faithfulness the judge does not beat counting words: AUC ...`."""
-        said = self.said if self.figures["word"] == "not settled" else f"{subject} {self.said}"
+        said = f"{subject} {self.said}"
+        if self.figures["word"] == UNSETTLED:
+            said = f"it is {self.said.replace('whether it', f'whether {subject}')}"
         return f"For {self.name} {said}. {self.areas}."
 
 
 def besides(metric: str, part: Json) -> Iterator[Beside]:
-    """The verdict by labels of rows, and that of statements, where there is one."""
+    """The verdict by labels of rows, and that of statements, where there is one that labels are enough for."""
     for name, figures in ((metric, part), (f"statements of {metric}", part.get("statements", {}))):
-        if figures.get(COUNTING):
-            yield Beside(name, figures[COUNTING])
+        beside = figures.get(COUNTING)
+        if beside and (part["verdict"]["word"] != "too few labels" or beside["word"] != UNSETTLED):
+            yield Beside(name, beside)
 
 
 def _ends(area: Json) -> str:

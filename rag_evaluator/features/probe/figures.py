@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from rag_evaluator.config import Language
@@ -36,7 +36,6 @@ ANSWERS = (
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
 GOOD = "good"  # the side that is not changed
-SIDES = (("good", "good"), ("changed", "bad"))  # of pairs of scores, and of rows
 MATERIAL = 2000  # rows that replacements are drawn from
 Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
 SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
@@ -247,16 +246,7 @@ def report(
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
     judged = [_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys]
     counters = {name: RowCounter(metric, language.name) for name, metric in metrics.items()}
-    words = [
-        replace(
-            cell,
-            **{side: [counter.count(getattr(pair, name))["words"] for pair in by_cell[key]] for side, name in SIDES},
-            scale=Scale(),
-            tolerance=None,
-        )
-        for key, cell in zip(keys, judged, strict=True)
-        for counter in [counters[key[0]]]
-    ]
+    words = [_words(by_cell[key], cell, counters[key[0]]) for key, cell in zip(keys, judged, strict=True)]
     figures: dict[str, JsonDict] = {}
     for (metric, probe), cell, of_words in zip(keys, judge_cells(judged), judge_cells(words), strict=True):
         figures.setdefault(metric, {})[probe] = {**cell, "counting_words": of_words}
@@ -312,6 +302,14 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     units = [str(pair.row) for pair in pairs]
     expected = PROBES[probe].expected
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
+
+
+def _words(pairs: Sequence[ChangedRow], cell: Pairs, counter: RowCounter) -> Pairs:
+    """The same pairs with the share of counted words in place of scores."""
+    good, changed = (
+        [counter.count(side(pair))["words"] for pair in pairs] for side in (attrgetter("good"), attrgetter("bad"))
+    )
+    return replace(cell, good=good, changed=changed, scale=Scale(), tolerance=None)
 
 
 def probe_overview(report: Json, name: str = "") -> Iterator[Grid | str]:

@@ -43,13 +43,17 @@ class RowCounter:
         """Return `words`, the `share_of_words` of the row's texts, or of a statement, that the evidence has; and
         `sentences`, the negative number of sentences of these texts, so that fewer are better.
 
-        A value depends on no other row. NaN: the row has no such text, or no evidence; no content word.
+        A value depends on no other row. Where no content word is there all words count. NaN: the row has no such text,
+        or no evidence.
         """
         text = "\n".join(_text(sample, column) for column in self.texts if sample.has(column))
         evidence = next((column for column in self.places if sample.value(column) is not None), None)
         if not text or evidence is None:
             return dict(NOTHING)
-        share = share_of_words(statement or text, _text(sample, evidence), self.stop_words)
+        sides = (statement or text, _text(sample, evidence))
+        share = share_of_words(*sides, self.stop_words)
+        if math.isnan(share):  # "no"
+            share = share_of_words(*sides, ())
         return {"words": share, "sentences": -float(len(sentences_of(text, self.language)))}
 
 

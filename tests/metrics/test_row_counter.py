@@ -43,6 +43,11 @@ def test_of_a_statement_its_own_words_count_and_the_sentences_of_its_row() -> No
     assert counter.count(sample(), "It has lamps.") == {"words": 0.0, "sentences": -2}
 
 
+def test_of_an_answer_without_content_words_all_words_count() -> None:
+    counter = counter_of("answer_accuracy", "generation", "english")
+    assert [counter.count(sample(response=text, reference="Yes.")).get("words") for text in ("No.", "Yes")] == [0, 1]
+
+
 def test_without_text_nothing_is_counted_and_without_contexts_nothing_is_supported() -> None:
     counter = counter_of("groundedness", "generation", "english")
     assert all(map(math.isnan, counter.count(sample(response=" ")).values()))

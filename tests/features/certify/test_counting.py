@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aliases import Capture, Json
+from aliases import Capture, Json, Patch
 from folders import output_of, run_command
 from pydantic import BaseModel
 
@@ -66,7 +66,7 @@ def judged(folder: Path, told_by_words: bool, right: int = ROWS, **config: Any) 
             id="counting words sees the same",
         ),
         pytest.param(
-            False, 7, "Not shown", "it is not settled whether the judge beats counting words: about 50 more labels.",
+            False, 7, "Not shown", "it is not settled whether the judge beats counting words: about 67 more labels.",
             id="not settled",
         ),
     ],
@@ -80,10 +80,13 @@ def test_the_second_verdict_is_said_in_the_second_line(
     assert following.startswith(f"For response_groundedness {second} AUC ")
 
 
-def test_the_table_the_certificate_the_report_and_compare_have_it(tmp_path: Path, capsys: Capture) -> None:
+def test_the_table_the_certificate_the_report_and_compare_have_it(
+    tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
     run = judged(tmp_path / "run", True)
     shown = output_of(capsys, "certify", run, "--label", "response_groundedness=human")
-    assert "│ counting words     │     40 │ 1.00 [0.91, 1.00] │ 0.00 [0.00, 0.00] │" in shown
+    assert "│ counting words     │     40 │ 1.00 [0.90, 1.00] │ 0.00 [0.00, 0.00] │" in shown
     assert "│ counting sentences │     40 │ 0.50 [0.33, 0.67] │" in shown
     counting = json.loads((run / "certificate.json").read_bytes())["metrics"]["response_groundedness"]["counting"]
     assert (counting["word"], counting["decisive"], counting["more_labels"]) == ("does not beat", "words", None)

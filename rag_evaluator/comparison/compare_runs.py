@@ -147,6 +147,12 @@ def compare(
         effect=effect,
         caveats=(
             *(f"{run.name}: {doubt}" for run in runs for doubt in doubts_of(run, metrics)),
+            *(
+                f"{run.name}, {metric}, by labels: {kept.counting}."
+                for run in runs
+                for metric, kept in kept_labels(run).items()
+                if kept.counting and metric in metrics
+            ),
             *dict.fromkeys(warnings),
             *clustered,
             *(f"{words}." for words in equal if words),

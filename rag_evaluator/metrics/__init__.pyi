@@ -3,6 +3,9 @@ from .checks import check_reported as check_reported
 from .chosen import chosen_metrics as chosen_metrics
 from .chosen import for_metrics as for_metrics
 from .chosen import option_names as option_names
+from .counting import NOTHING as NOTHING
+from .counting import RowCounter as RowCounter
+from .counting import counter_of as counter_of
 from .definitions import OTHER_OWNERS as OTHER_OWNERS
 from .definitions import own_metrics as own_metrics
 from .given_metrics import CustomMetric as CustomMetric

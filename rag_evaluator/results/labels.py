@@ -26,6 +26,7 @@ class KeptLabels:
         labels, scores: in the same unit; None: none.
         better: which labels are the better ones.
         annotators: how many people gave them.
+        counting: what they say of the scores beside what counting words gives; empty: nothing.
         probabilities, strata, drawn: of the draw; None where there is none.
     """
 
@@ -41,6 +42,7 @@ class KeptLabels:
     drawn: Sequence[bool] | None
     better: Literal["higher", "lower"] = "higher"
     annotators: int = 1
+    counting: str = ""
 
 
 def write_labels(folder: Path, data: str, metrics: Mapping[str, KeptLabels]) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class Reporting:
     group_by: Sequence[str] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
-    stages: Mapping[str, str] = field(default_factory=dict)
+    stages: Mapping[str, Literal["retrieval", "generation"]] = field(default_factory=dict)
 
 
 def reporting_of(manifest: Json) -> Reporting:

@@ -1,3 +1,8 @@
+from .auc import LEVEL as LEVEL
+from .auc import BaselineVerdict as BaselineVerdict
+from .auc import class_units as class_units
+from .auc import compare_with_baselines as compare_with_baselines
+from .auc import newcombe_interval as newcombe_interval
 from .formulas import TIE as TIE
 from .formulas import Array as Array
 from .formulas import Estimate as Estimate

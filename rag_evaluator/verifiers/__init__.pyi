@@ -3,7 +3,9 @@ from .batches import rounded as rounded
 from .counted import claims_of as claims_of
 from .counted import not_counted as not_counted
 from .counted import sentences_of as sentences_of
+from .counting import StopWords as StopWords
 from .counting import WordCounter as WordCounter
+from .counting import share_of_words as share_of_words
 from .evidence import BETWEEN as BETWEEN
 from .evidence import Evidence as Evidence
 from .evidence import EvidencePiece as EvidencePiece

@@ -9,9 +9,11 @@ from typing import NoReturn
 
 import numpy as np
 
+from rag_evaluator.config import BY_WORDS
 from rag_evaluator.dataset import Sample, value_of
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.files import Json, JsonDict
+from rag_evaluator.metrics import NOTHING, counter_of
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
     QUESTION,
@@ -23,13 +25,15 @@ from rag_evaluator.results import (
     explained,
     few_lines,
     numbers_of,
+    parts_of_verifier,
     probabilities_of,
     reporting_of,
     row_name,
     unit_of,
 )
-from rag_evaluator.statistics import Scale
+from rag_evaluator.statistics import Array, Scale
 
+from .counting import COUNTING, ITSELF, besides
 from .figures import (
     BINARY,
     Labelled,
@@ -48,14 +52,20 @@ Records = Mapping[int, Sequence[Json]]  # row -> its details, one for each repea
 SHOWN = 5  # disagreements of a metric
 
 
-def statement_figures(labels: Sequence[Label], records: Records, level: float) -> JsonDict:
-    """Verdicts against labels of 0 and 1, clustered by row.
+def statement_figures(
+    labels: Sequence[Label], records: Records, level: float, units: Sequence[str], counted: Mapping[str, Array]
+) -> JsonDict:
+    """Verdicts against labels of 0 and 1, clustered by row or by its cluster.
 
     The score of a verdict is the judge's probability of 1 where it has one; of a verifier's verdict its probability,
     moved so that the threshold is at 0.5. Of repeated scores the first counts.
     Statements on which annotators are divided, and those on which the judge gave several verdicts that differ, are
     counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or
     1.
+
+    Args:
+        units: of all rows, the key of the cluster or of the row itself.
+        counted: what counting gives, by name, for each statement in the order of `votes_of`.
     """
     votes = votes_of(labels)
     for label in chain(*votes.values()):
@@ -66,7 +76,8 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     scores = np.array([_score(said, records[row]) for row, said in zip(rows, verdicts, strict=True)])
     placed = (replace(label, row=place, statement=None) for place, key in enumerate(votes) for label in votes[key])
     ratings = ratings_of(list(placed), len(votes))
-    labelled = Labelled("", scores, Scale(), ratings, BINARY, clusters=[str(row) for row in rows], threshold=0.5)
+    clusters = [units[row] for row in rows]
+    labelled = Labelled("", scores, Scale(), ratings, BINARY, counted, clusters=clusters, threshold=0.5)
     is_clear = ~np.isnan(scores)
     is_settled = ~np.isnan(labelled.votes)
     return {
@@ -76,6 +87,10 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
         "unclear": int(np.count_nonzero(~is_clear)),
         **agreement_of(labelled, level),
     }
+
+
+def _counted(counts: Sequence[Mapping[str, float]]) -> dict[str, Array]:
+    return {name: np.array([each[name] for each in counts]) for name in NOTHING}
 
 
 def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
@@ -166,6 +181,7 @@ def compared(
     disagreements: list[Disagreement] = []
     kept: dict[str, KeptLabels] = {}
     tables_of = by_metric(tables)
+    signatures = run.manifest.get("signatures") or {}
     reporting = reporting_of(run.manifest)
     clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
     units = [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
@@ -174,13 +190,17 @@ def compared(
         labels = table.labels
         records = {row: lines for (row, name), lines in details.items() if name == metric}
         part = figures[metric] = {}
-        if any(label.statement is None for label in labels):
+        counter = counter_of(
+            metric, reporting.stages.get(metric, "generation"), run.config.get("language") or "english"
+        )
+        if whole := {label.row for label in labels if label.statement is None}:
             labelled = Labelled(
                 metric,
                 np.asarray(run.scores[metric], dtype=np.float64),
                 scales[metric],
                 ratings_of(labels, len(run.samples)),
                 scale_of_labels(metric, labels, scales[metric], label_scales),
+                _counted([counter.count(row) if n in whole else NOTHING for n, row in enumerate(run.samples)]),
                 table.draw,
                 random,
                 clusters,
@@ -193,9 +213,13 @@ def compared(
                 )
             part |= figures_of(labelled, level)
             disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
-            kept[metric] = to_keep(labelled)
-        if any(label.statement is not None for label in labels):
-            part["statements"] = statements = statement_figures(labels, records, level)
+            if COUNTING in part and parts_of_verifier(signatures.get(metric) or "").get("kind") == BY_WORDS:
+                part[COUNTING] |= {ITSELF: True, "word": "does not beat", "decisive": "words", "more_labels": None}
+            said = "; ".join(f"{beside.said} ({beside.areas})" for beside in besides(metric, part))
+            kept[metric] = replace(to_keep(labelled), counting=said)
+        if votes := votes_of(labels):
+            counted = _counted([counter.count(run.samples[row], text) for row, text in votes])
+            part["statements"] = statements = statement_figures(labels, records, level, units, counted)
             if threshold := threshold_of(run, metric, table, records, level):
                 found[metric] = threshold
             if "binary" not in part and "graded" not in part:

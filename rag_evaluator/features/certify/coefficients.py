@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rag_evaluator.statistics import Array, cluster_numbers, effective_units
+from rag_evaluator.statistics import Array, class_units, cluster_numbers, effective_units, newcombe_interval
 
 DRAWS = 2_000
 AT_ONCE = 4_000_000  # weights in memory at once
 PSEUDO = 0.5  # weight of a pseudo-row, in effective rows
 METHOD = "bayesian-bootstrap-pseudo-rows"
 NEWCOMBE = "newcombe-method-5"
-STEP = 1e-9  # at 0 and 1 the estimate is a root, too, and not the one that is wanted
 Statistic = Callable[[Array], Array]
 
 
@@ -216,36 +215,6 @@ def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     less, at_most = (sums[np.searchsorted(below[order], above, side=side)] for side in ("left", "right"))
     value = float(np.sum(masses * (less + at_most) / 2) / masses.sum() / sums[-1])
     members = cluster_numbers(rows.clusters, len(rows.labels))
-    units = [_units(rows.weights[side], members[side]) for side in (positive, ~positive)]
+    units = [class_units(rows.weights[side], members[side]) for side in (positive, ~positive)]
     low, high = newcombe_interval(value, units[0], units[1], level)
     return Coefficient(value, low, high, level, NEWCOMBE)
-
-
-def _units(weights: Array, members: NDArray[np.int64]) -> float:
-    sums = np.bincount(np.unique(members, return_inverse=True)[1], weights=weights)
-    return float(effective_units(sums / sums.sum()))
-
-
-def newcombe_interval(value: float, positives: float, negatives: float, level: float = 0.95) -> tuple[float, float]:
-    """Method 5 of Newcombe (2006, Statistics in Medicine 25, 559-573), which he recommends.
-
-    The two values A that are z standard errors from the estimate, where the variance is that of Hanley and McNeil
-    (1982) at A, for m and n rows of each class and with N* = (m + n)/2 - 1 in place of both m - 1 and n - 1:
-
-        A (1 - A) [1 + N* (1 - A)/(2 - A) + N* A/(1 + A)] / (m n).
-
-    Like Wilson's interval it has a width at 0 and at 1 and stays within [0, 1].
-    """
-    from scipy.optimize import brentq
-    from scipy.special import ndtri
-
-    middle = max((positives + negatives) / 2 - 1, 0.0)
-    square = float(ndtri((1 + level) / 2)) ** 2
-
-    def beyond(area: float) -> float:
-        factor = 1 + middle * (1 - area) / (2 - area) + middle * area / (1 + area)
-        return float((value - area) ** 2 - square * area * (1 - area) * factor / (positives * negatives))
-
-    low = brentq(beyond, 0.0, value - STEP) if value > STEP else 0.0
-    high = brentq(beyond, value + STEP, 1.0) if value < 1 - STEP else 1.0
-    return float(low), float(high)

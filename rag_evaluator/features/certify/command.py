@@ -10,6 +10,7 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.resources import command
 from rag_evaluator.results import one_line, with_ends
 
+from .counting import besides
 from .feature import SHEET
 
 if TYPE_CHECKING:
@@ -147,6 +148,11 @@ def print_certification(certification: "Certification") -> None:
         [("metric", "left"), *((heading, "right") for heading in headings)],
         rows,
         ("AUC", "Spearman", "balanced accuracy"),
+    )
+    print_table(
+        "the same beside counting, on all labelled rows: a missing score counts half",
+        [("metric", "left"), ("by", "left"), *((heading, "right") for heading in ("labels", "AUC", "difference"))],
+        [line for name, part in metrics.items() for beside in besides(name, part) for line in beside.lines()],
     )
     for name, part in metrics.items():
         for line in _remarks(part):

@@ -1,11 +1,12 @@
 """What labels say of a judge, in sentences: one for each metric, by its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
 
+from .counting import BEATS, RULE, besides
 from .feature import SHEET
 from .standing import THRESHOLDS
 from .verdict import (
@@ -28,6 +29,7 @@ RULES = (
     f"end is below {100 * CHANCE:g} %; better than chance: the low end is above {100 * CHANCE:g} %, and weak if the "
     f"high end is below {100 * GOOD:g} %; not shown: else.",
     f"too few labels: fewer than {LEAST}, or fewer than {LEAST_RARER} of the rarer class.",
+    RULE,
 )
 RULE_OF_THRESHOLD = (
     "threshold: the one with the highest balanced accuracy over all labels, of several the nearest to 0.5. The "
@@ -45,6 +47,7 @@ BY_WORD = {
     "too few labels": "Too few labels for {metric}: {figures}.",
 }
 """Word of a verdict -> the sentence."""
+UNPROVED = "useful for {metric}, but not shown to beat counting {name}:"
 FEW = ("too few labels", "not shown", "better than chance, quality not settled")  # more labels may settle it
 
 
@@ -58,7 +61,7 @@ def certify_conclusion(certificate: Json, config: Json, folder: Path, is_like: b
         is_like: whether the rows of another run were drawn again.
     """
     metrics = certificate["metrics"]
-    sentences = [_sentence(name, part, config) for name, part in metrics.items()]
+    sentences = [sentence for name, part in metrics.items() for sentence in _sentences(name, part, config)]
     thresholds = certificate.get(THRESHOLDS) or {}
     sentences += [_of_threshold(metric, found) for metric, found in thresholds.items()]
     rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
@@ -69,9 +72,23 @@ def certify_conclusion(certificate: Json, config: Json, folder: Path, is_like: b
     return Conclusion(sentences, _next(parts, certificate["rows"], folder, is_like), rules)
 
 
+def _sentences(metric: str, part: Figures, config: Json) -> Iterator[str]:
+    """The verdict, and what is known beside counting, by rows and by statements."""
+    known = list(besides(metric, part))
+    verdict = _sentence(metric, part, config)
+    lacking = next((beside.figures["decisive"] for beside in known if beside.figures["word"] != BEATS), None)
+    if lacking is not None:  # a claim of worth
+        verdict = verdict.replace(f"useful for {metric}:", UNPROVED.format(metric=metric, name=lacking), 1)
+    yield verdict
+    judge = the_judge(config) if part.get("judge") else "The score"
+    for beside in known:
+        yield beside.sentence(judge[0].lower() + judge[1:])
+
+
 def _is_open(part: Figures) -> bool:
-    """Whether more labels may settle the verdict."""
-    return part["verdict"]["word"] in FEW and not part["verdict"]["reason"].endswith(SAME_SCORES)
+    """Whether more labels may settle one of the verdicts."""
+    more = any(beside.figures["more_labels"] for beside in besides("", part))
+    return more or (part["verdict"]["word"] in FEW and not part["verdict"]["reason"].endswith(SAME_SCORES))
 
 
 def _blank(part: Figures) -> int:
@@ -134,7 +151,7 @@ def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> s
 
     A draw of its own would end the comparison with the run whose rows were drawn again.
     """
-    if is_like or all(part["verdict"]["word"] == "useful" for part in parts):
+    if is_like or all(part["verdict"]["word"] == "useful" and not _is_open(part) for part in parts):
         return next_command(("compare", "BASELINE", folder))
     labelled = [
         int(part.get("compared", part.get("statements", {}).get("rows", 0))) for part in parts if _is_open(part)

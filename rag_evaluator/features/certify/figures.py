@@ -13,10 +13,20 @@ from numpy.typing import NDArray
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import KeptLabels
-from rag_evaluator.statistics import FIGURES, Array, Estimate, LabelMean, Scale, label_mean, with_clusters
+from rag_evaluator.statistics import (
+    FIGURES,
+    Array,
+    Estimate,
+    LabelMean,
+    Scale,
+    compare_with_baselines,
+    label_mean,
+    with_clusters,
+)
 
 from .agreement import binary_agreement, graded_agreement
 from .coefficients import Coefficient, pairs_of
+from .counting import COUNTING
 from .draws import DrawRecord
 from .krippendorff import krippendorff_alpha
 from .table import Label
@@ -134,6 +144,7 @@ class Labelled:
         scale: of the scores.
         ratings: annotator -> labels; NaN: none.
         label_scale: of the labels.
+        counted: what counting gives, by name, see `RowCounter`.
         draw: if they were drawn.
         random: whether the labelled rows are a random sample, though not of a draw.
         clusters: of all rows; None: rows do not depend on each other.
@@ -146,6 +157,7 @@ class Labelled:
     scale: Scale
     ratings: Mapping[str, Array]
     label_scale: LabelScale
+    counted: Mapping[str, Array]
     draw: DrawRecord | None = None
     random: bool = False
     clusters: Sequence[Hashable] | None = None
@@ -223,7 +235,8 @@ def figures_of(metric: Labelled, level: float) -> JsonDict:
 
 
 def agreement_of(metric: Labelled, level: float) -> JsonDict:
-    """How far annotators agree with each other, the verdict, and the figures behind it or why there are none."""
+    """How far annotators agree with each other, the verdict, the one beside what counting gives, and the figures behind
+    it or why there are none."""
     is_graded = metric.label_scale.kind == "graded"
     figures = JsonDict()
     if len(metric.ratings) > 1:
@@ -233,6 +246,8 @@ def agreement_of(metric: Labelled, level: float) -> JsonDict:
     rows = pairs_of(scores, metric.votes, metric.clusters, metric.weights)
     verdict = judge_verdict(rows, is_graded)
     figures["verdict"] = verdict
+    if beside := compare_with_baselines(scores, metric.votes, metric.counted, metric.clusters, metric.weights):
+        figures[COUNTING] = asdict(beside)
     if metric.compared < LEAST:
         return {**figures, "reason": verdict["reason"]}
     if is_graded:

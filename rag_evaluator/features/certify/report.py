@@ -7,6 +7,7 @@ from rag_evaluator.files import Json
 from rag_evaluator.report import environment, number, short_path, with_interval
 from rag_evaluator.results import LABELS, Run
 
+from .counting import besides
 from .standing import CERTIFICATE, read_certificate, standing_of
 
 
@@ -53,5 +54,6 @@ def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]
         "labels": str(part.get("compared", part.get("labels", ""))),
         "label_mean": with_interval(mean, "label_mean"),
         "judge_mean": number(mean.get("judge_mean")),
+        "counting": "; ".join(f"{beside.said}: {beside.areas}" for beside in besides(metric, part)),
         "agreement": part.get("reason") or ", ".join(coefficients),
     }

@@ -20,6 +20,7 @@ from rag_evaluator.results import (
     has_unnamed_model,
 )
 
+from .counting import besides
 from .feature import CertificateKey
 
 CERTIFICATE = "certificate.json"
@@ -169,7 +170,8 @@ def standing(certificate: Certificate, metric: str, signature: str, data: str, f
     word = part["verdict"]["word"]
     reason = part["verdict"]["reason"]
     where = ", ".join(remarks) or "on these rows"
-    return f"{CERTIFIED} {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
+    beside = "".join(f"; {each.said}" for each in besides(metric, part))
+    return f"{f'{CERTIFIED} {where}: {word},' if word == 'useful' else f'{word} {where}:'} {reason}{beside}"
 
 
 def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequence[str]) -> str:

@@ -69,7 +69,9 @@ def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
         share = "all" if reliable == len(noticed) else reliable or "none"
         kinds = f"{len(noticed)} of {counted(changes, 'kind')} of change{where}"
         first = f"{subject} notices {kinds}, {share} of them reliably: {', '.join(noticed)}"
-    return "; ".join([first, *others]) + "."
+    words = [probe for probe, cell in cells.items() if cell["counting_words"]["word"] in NOTICED]
+    by_words = f"Counting words notices {f'{len(words)}: ' if words else 'none'}{', '.join(words)}."
+    return f"{'; '.join([first, *others])}. {by_words}"
 
 
 def _share(probe: str, cell: Json) -> str:

@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Json, JsonDict, short_digest
-from rag_evaluator.metrics import Metric, Metrics
+from rag_evaluator.metrics import Metric, Metrics, RowCounter
 from rag_evaluator.results import Grid, interval
 from rag_evaluator.run import Record
+from rag_evaluator.statistics import Scale
 
 from . import changes
 from .changes import Material, good_side
@@ -47,6 +48,7 @@ COLUMNS = (
     ("missing", "right"),
     ("share", "right"),
     (f"above {SAME_TEXT}", "right"),
+    ("counting words", "right"),
     ("", "left"),
 )
 NARROW = ("worse/same/better", "floor", "missing", f"above {SAME_TEXT}")  # without these in a narrow terminal
@@ -229,9 +231,12 @@ def units_of(pairs: Sequence[ChangedRow], metrics: Metrics) -> list[ProbeUnit]:
     return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
-def report(pairs: Sequence[ChangedRow], metrics: Metrics, records: Records, settings: ProbeConfig) -> Any:
+def report(
+    pairs: Sequence[ChangedRow], metrics: Metrics, records: Records, settings: ProbeConfig, language: Language
+) -> Any:
     """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures.
 
+    `counting_words` of a cell is what `judge_cells` says of counted words in place of scores, see `RowCounter`.
     `control` has the metrics of a verifier, see `control_of`; it is there only if there is one.
     """
     by_cell: dict[tuple[str, str], list[ChangedRow]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
@@ -239,10 +244,12 @@ def report(pairs: Sequence[ChangedRow], metrics: Metrics, records: Records, sett
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
-    cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys])
+    judged = [_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys]
+    counters = {name: RowCounter(metric, language.name) for name, metric in metrics.items()}
+    words = [_words(by_cell[key], cell, counters[key[0]]) for key, cell in zip(keys, judged, strict=True)]
     figures: dict[str, JsonDict] = {}
-    for (metric, probe), cell in zip(keys, cells, strict=True):
-        figures.setdefault(metric, {})[probe] = cell
+    for (metric, probe), cell, of_words in zip(keys, judge_cells(judged), judge_cells(words), strict=True):
+        figures.setdefault(metric, {})[probe] = {**cell, "counting_words": of_words}
     control = {}
     for metric in metrics:
         rows = [
@@ -297,6 +304,14 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
     return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
 
 
+def _words(pairs: Sequence[ChangedRow], cell: Pairs, counter: RowCounter) -> Pairs:
+    """The same pairs with the share of counted words in place of scores."""
+    good, changed = (
+        [counter.count(side(pair))["words"] for pair in pairs] for side in (attrgetter("good"), attrgetter("bad"))
+    )
+    return replace(cell, good=good, changed=changed, scale=Scale(), tolerance=None)
+
+
 def probe_overview(report: Json, name: str = "") -> Iterator[Grid | str]:
     """What the judge notices. Any: JSON, as in `probe.json`.
 
@@ -311,6 +326,7 @@ def probe_overview(report: Json, name: str = "") -> Iterator[Grid | str]:
     ]
     yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, rows, NARROW)
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
+    yield "counting words: the same share where counted words take the place of scores; it costs nothing"
     yield f"above {SAME_TEXT}: the share less that of {SAME_TEXT}, over the same rows"
     for probe, about in report["probes"].items():
         if about["rows"] < report["rows"]:
@@ -322,4 +338,11 @@ def _cells(cell: Json) -> list[str]:
     ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
     counts = [str(cell[name] or "") for name in ("floor", "missing")]
     above = interval(cell["above_control"]) if "above_control" in cell else ""
-    return [ways, *counts, interval(cell["share"]), above, cell["word"] or "control"]
+    return [
+        ways,
+        *counts,
+        interval(cell["share"]),
+        above,
+        interval(cell["counting_words"]["share"]),
+        cell["word"] or "control",
+    ]

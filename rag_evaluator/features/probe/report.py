@@ -26,6 +26,7 @@ def probed(run: Run) -> list[dict[str, str]]:
                 "change": probe_json["probes"][probe]["change"],
                 "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
                 "shown": with_interval(cell["share"]),
+                "words": with_interval(cell.get("counting_words", {}).get("share", {})),
                 "word": str(cell["word"]),
             }
             for metric, cells in probe_json["metrics"].items()

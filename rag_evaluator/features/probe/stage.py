@@ -147,7 +147,7 @@ class ProbeStage(Stage):
 
     def report(self, table: Table) -> JsonDict:
         """What `probe.json` says."""
-        figures = report(self.pairs, self.metrics, self._records(table), self.settings)
+        figures = report(self.pairs, self.metrics, self._records(table), self.settings, self.language)
         return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
 
     @staticmethod

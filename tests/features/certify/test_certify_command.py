@@ -21,8 +21,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture) -> None:
     shown = output_of(capsys, "certify", run, "--label", "exact_match=human", "--threshold", "exact_match=0.5")
     assert "0.93 [" in shown
-    first, following, *_ = shown.splitlines()
-    assert first.startswith("The scores are useful for exact_match: they rank an accepted row above a rejected one in ")
+    first, second, following, *_ = shown.splitlines()
+    useful = "The scores are useful for exact_match, but not shown to beat counting words: they rank an accepted row "
+    assert first.startswith(f"{useful}above a rejected one in ")
+    assert second.startswith("For exact_match the score does not beat counting words. AUC 0.93 [")
     assert first.endswith("of pairs, by 40 labels.")
     assert "93 % [" in first
     assert following == f"Next: rag-evaluator compare BASELINE {run}"

@@ -35,7 +35,10 @@ def percent(made: Certification, metric: str, figure: str = "auc", digits: int =
 
 PAIRS = "ranks an accepted row above a rejected one in"
 JUDGED: dict[str, tuple[tuple[int, int, int], str]] = {
-    "useful": ((30, 30, 3), f"The judge is useful for answer_rubric: it {PAIRS} {{}}, by 60 labels."),
+    "useful": (
+        (30, 30, 3),
+        f"The judge is useful for answer_rubric, but not shown to beat counting words: it {PAIRS} {{}}, by 60 labels.",
+    ),
     "worse than chance": (
         (30, 30, 22),
         f"The judge is worse than chance for answer_rubric: it {PAIRS} {{}}, by 60 labels.",
@@ -66,7 +69,7 @@ def test_the_sentence_is_the_one_that_a_statistician_would_sign(
 ) -> None:
     made = certify(judged(tmp_path / "run", *separated(*rows)), label={"answer_rubric": "human"})
     expected = sentence.format(percent(made, "answer_rubric")) if "{}" in sentence else sentence
-    assert made.conclusion.sentences == [expected]
+    assert made.conclusion.sentences[0] == expected
 
 
 def test_an_end_just_below_the_limit_is_not_rounded_to_it(tmp_path: Path) -> None:
@@ -113,7 +116,7 @@ def test_drawn_rows_that_are_blank_are_filled_in_before_others_are_drawn(
     for row in record.rows[:blank]:
         words[row] = None
     said = certify(run, fill(tmp_path / "s.xlsx", words), out=tmp_path / "c.json").conclusion
-    assert said.sentences[1:] == ([] if expected is None else [expected])
+    assert said.sentences[2:] == ([] if expected is None else [expected])
     assert bool(said.next) == (expected is None)
 
 

@@ -142,8 +142,8 @@ def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> 
         (
             GROUNDED,
             at("examples", 0, "output", "answer", value="sí"),
-            "structure",
-            "examples[0].output.answer: ",
+            "invalid",
+            "examples[0].output does not fit VerifyOutput: answer: Input should be 'yes' or 'no'.",
         ),
         (
             NLI,

@@ -7,11 +7,12 @@ from typing import Any
 
 from rag_evaluator.config import Config, find_language
 from rag_evaluator.embeddings import EmbeddingsSource
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge import source_of
 from rag_evaluator.metrics import Metrics, Recorder, checked_times, signatures_of
 from rag_evaluator.prompts import Prompts
 from rag_evaluator.scorer import Scorer
-from rag_evaluator.verifiers import AsyncReranker, VerifierSource, reranker_of
+from rag_evaluator.verifiers import AsyncReranker, Calibration, VerifierSource, reranker_of
 
 
 class Models:
@@ -38,8 +39,16 @@ class Models:
         self.config = config.model_copy(update=sections)
 
     def signatures(self, metrics: Metrics, prompts: Prompts) -> dict[str, str]:
-        """Return for each metric what one of its scores depends on. Finds the models that it uses, loads none."""
-        return signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
+        """Return for each metric what one of its scores depends on. Finds the models that it uses, loads none.
+
+        Raises `ConfigError` for a calibration of another judge, language or question.
+        """
+        lines = signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
+        if path := self.config.verifier.calibration:
+            calibration = Calibration.read(path)
+            if why := calibration.refusal(lines.get(calibration.metric, "")):
+                raise ConfigError(f"verifier.calibration: {path} does not fit this run: {why}. Make one for it.")
+        return lines
 
     def scorer(self, metrics: Metrics, prompts: Prompts) -> Scorer:
         """Load the models that the metrics use, and make ragas metrics of them and the prompts. Raises `ModelError`."""

@@ -18,7 +18,7 @@ from rag_evaluator.errors import ConfigError
 
 from .paths import BY_JUDGE as BY_JUDGE
 from .paths import DEMO as DEMO
-from .paths import NO_FOLDER, ModelPath, expand, in_folder, template_path, verifier_path
+from .paths import NO_FOLDER, FullPath, ModelPath, expand, in_folder, template_path, verifier_path
 
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]
@@ -211,7 +211,7 @@ class VerifierConfig(Section):
 
     Attributes:
         url: of a server that answers `POST /v1/systemone`: `http://127.0.0.1:8080`; null: the model runs here.
-        model: a folder, a hub id that is in the cache; `judge`: the judge is asked which of two answers is true; or
+        model: a folder, a hub id that is in the cache; `judge`: the judge is asked yes or no; or
             `words`: the share of a sentence's words that the evidence has, a baseline that counts and does not read. Of
             a server: its name there.
         kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
@@ -222,6 +222,8 @@ class VerifierConfig(Section):
         evidence: `packed`: contexts in their order in as few pieces as the model can read; `each`: context by context,
             so that the one that supports a sentence is named.
         any_language: also take texts in a language that the model was not made for.
+        combine: `words`: its words count beside what the judge says: those that the evidence has.
+        calibration: a file of `certify --calibrate`: labels say what both mean.
         api_key_env: of a server: the environment variable that holds its key.
         piece: of a server: the longest evidence it is given at once, in tokens of three bytes.
     """
@@ -234,6 +236,8 @@ class VerifierConfig(Section):
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     evidence: Literal["packed", "each"] = "packed"
     any_language: bool = False
+    combine: Literal["none", "words"] = "none"
+    calibration: FullPath | None = None
     api_key_env: str | None = None
     piece: int = Field(default=1000, ge=32)
     key: ClassVar[str] = ""  # of `JudgeConfig`, where a client is given
@@ -364,4 +368,10 @@ def check_verifier_keys(config: VerifierConfig, place: Callable[..., str]) -> No
     if config.url and config.model in NO_FOLDER:
         raise ConfigError(
             f"{place('verifier', 'url')}: 'verifier.model' is missing: give the name that the model has on the server."
+        )
+    if config.combine != "none" and (config.calibration or not config.by_judge):
+        other = "verifier.calibration" if config.calibration else f"verifier.model {config.model}"
+        raise ConfigError(
+            f"{place('verifier', 'combine')}: 'verifier.combine' is for verifier.model: {BY_JUDGE}, without a "
+            f"calibration, and there is {other}. Remove one of them."
         )

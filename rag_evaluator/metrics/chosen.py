@@ -1,9 +1,11 @@
 """The metrics of a configuration: the chosen rows of `METRICS` with their options."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
 from rag_evaluator.config import BY_JUDGE, BY_WORDS, Config
 from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.verifiers import Calibration
 
 from .definitions import own_metrics, validated
 from .row import Metric, Metrics
@@ -17,7 +19,7 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     """
     metrics = select_metrics(config.metrics, config.place, own_metrics(config))
     written = option_names(config, metrics)
-    return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
+    return _calibrated(config, {name: _with_options(config, name, row, written) for name, row in metrics.items()})
 
 
 def for_metrics(config: Config, names: Sequence[str]) -> Config:
@@ -74,6 +76,21 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
                 f"verifier.model to a folder or {BY_WORDS}, or remove this."
             )
     return metric.with_verifier(config.verifier) if metric.verifier else metric
+
+
+def _calibrated(config: Config, metrics: dict[str, Metric]) -> dict[str, Metric]:
+    """The metrics, with what labels say of the sentences of one. Raises `ConfigError`."""
+    if config.verifier.calibration is None:
+        return metrics
+    calibration = Calibration.read(config.verifier.calibration)
+    if calibration.metric not in metrics:
+        raise ConfigError(
+            f"{config.place('verifier', 'calibration')}: {config.verifier.calibration} was made for "
+            f"{calibration.metric}, which is none of the metrics of this run. Add it, or remove the key."
+        )
+    metric = metrics[calibration.metric]
+    options = {**metric.options, "calibration": asdict(calibration.combination)}
+    return {**metrics, calibration.metric: replace(metric, options=options)}
 
 
 def chosen_under(name: str, metrics: Metrics, start: str) -> Metric:

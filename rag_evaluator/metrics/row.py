@@ -106,7 +106,7 @@ class Metric:
 
     def with_verifier(self, verifier: VerifierConfig) -> "Metric":
         """The row of a metric that needs a verifier, as it is with the configured one."""
-        used = ("threshold",) if "verdicts" in self.options else ("threshold", "evidence")
+        used = ("threshold",) if "verdicts" in self.options else ("threshold", "evidence", "combine")
         changed = {name: getattr(verifier, name) for name in used}
         standard = VerifierConfig()
         settings = {name: value for name, value in changed.items() if value != getattr(standard, name)}

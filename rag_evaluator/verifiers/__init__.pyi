@@ -1,5 +1,10 @@
 from .batches import confidence as confidence
 from .batches import rounded as rounded
+from .combination import Calibration as Calibration
+from .combination import Combination as Combination
+from .combination import combination_of as combination_of
+from .combination import logit as logit
+from .combination import shares_of_words as shares_of_words
 from .counted import claims_of as claims_of
 from .counted import not_counted as not_counted
 from .counted import sentences_of as sentences_of

@@ -9,6 +9,7 @@ as `words` writes them; of Chinese and Japanese single letters, and a pair of th
 import json
 import math
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from rag_evaluator.config import BY_WORDS, IN_DENSE, find_language, grams, words
@@ -54,6 +55,7 @@ class StopWords(NamedTuple):
     words: frozenset[str]
 
     @classmethod
+    @cache
     def of(cls, language: str) -> "StopWords":
         """Read the row of a language in `stop_words.jsonl`."""
         lines = (PACKAGE / "verifiers" / "stop_words.jsonl").read_text(encoding="utf-8").splitlines()

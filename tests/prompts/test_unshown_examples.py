@@ -15,7 +15,16 @@ LANGUAGES = "english arabic chinese french german hindi italian japanese korean 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_pack_has_as_many_supported_as_unsupported_examples(language: str, tmp_path: Path) -> None:
     pack = load_prompts(["groundedness"], language, tmp_path)[KEY].pack
-    assert [example["output"]["answer"] for example in pack.examples] == ["yes", "no", "no", "yes", "yes", "no", "yes", "no"]
+    assert [example["output"]["answer"] for example in pack.examples] == [
+        "yes",
+        "no",
+        "no",
+        "yes",
+        "yes",
+        "no",
+        "yes",
+        "no",
+    ]
 
 
 def test_the_question_shows_the_premise_first_and_no_question_where_there_is_none(tmp_path: Path) -> None:

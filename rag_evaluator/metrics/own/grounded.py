@@ -1,14 +1,15 @@
 """Metrics of sentences: how many of a text's sentences the evidence supports, by a verifier or by the judge as one."""
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from rag_evaluator.config import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.judge import JudgeProtocol, Option
+from rag_evaluator.judge import JudgeProtocol, Option, shares_of
 from rag_evaluator.metrics.options import Mode
 from rag_evaluator.metrics.recorder import Recorder
 from rag_evaluator.prompts import OwnPrompt, VerifyInput, VerifyOutput
@@ -17,15 +18,18 @@ from rag_evaluator.results import VERIFIED
 from rag_evaluator.verifiers import (
     LEAST,
     UNLIMITED,
+    Combination,
     Evidence,
     EvidencePiece,
     Limit,
     Support,
     VerifierSource,
     claims_of,
+    combination_of,
     confidence,
     not_counted,
     sentences_of,
+    shares_of_words,
 )
 
 CONTEXTS = "retrieved_contexts"
@@ -53,6 +57,8 @@ class SupportMetric:
         mode: the share of sentences that are supported; or the mean or the lowest of their probabilities.
         threshold: the probability from which a sentence counts as supported.
         evidence: whether contexts are looked at together or one by one, see `VerifierConfig`.
+        combine, calibration: what else decides, see `VerifierConfig`; a calibration as fields of `Combination`.
+        combinations: that of this judge, once it is known; shared by copies.
     """
 
     text: str
@@ -63,6 +69,9 @@ class SupportMetric:
     mode: Mode = "share"
     threshold: float = 0.5
     evidence: Literal["packed", "each"] = "packed"
+    combine: Literal["none", "words"] = "none"
+    calibration: Mapping[str, float] | None = None
+    combinations: list[Combination] = field(default_factory=list)
     prompt: OwnPrompt = field(default_factory=partial(OwnPrompt, "groundedness", "prompt"))
 
     async def ascore(self, user_input: str = "", **columns: Any) -> MetricResult:
@@ -77,9 +86,12 @@ class SupportMetric:
         texts = [claim.text for claim in claims]
         is_judge = self.verifier is None
         supports = await (self.verifier.supports if self.verifier else self._judged)(contexts, texts, user_input)
+        supports, figures = await self._combined(texts, supports, contexts)
         is_sure = not is_judge or self._judge.capabilities.probabilities
         places = range(len(contexts)) if self.source == CONTEXTS else ()
-        note_supports(self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure)
+        note_supports(
+            self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure, figures=figures
+        )
         count = max(support.pieces for support in supports)
         reason = f"{count} piece{'s' if count > 1 else ''} of evidence"
         probabilities = [support.probability for support in supports]
@@ -97,6 +109,39 @@ class SupportMetric:
         shares = iter(await self.llm.achoose_all(texts, CHOICES))
         found = [[next(shares)[YES] for _ in hypotheses] for _ in evidence]
         return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
+
+    async def _combined(
+        self, texts: Sequence[str], supports: list[Support], contexts: Sequence[str]
+    ) -> tuple[list[Support], Sequence[Mapping[str, float]]]:
+        """The supports with combined probabilities, and what each was made from; as they are without a combination."""
+        combination = await self._combination()
+        if combination is None:
+            return supports, [{}] * len(texts)
+        shares = shares_of_words(texts, contexts, self.language.name)
+        figures = [
+            {"judged": support.probability, "share": share} for support, share in zip(supports, shares, strict=True)
+        ]
+        both = (combination.probability(**each) for each in figures)
+        return [replace(row, probability=value) for row, value in zip(supports, both, strict=True)], figures
+
+    async def _combination(self) -> Combination | None:
+        """How the model's probability and counted words make one; None: they do not.
+
+        Without a calibration the judge is asked about the examples of the prompt, in no row's record.
+        """
+        if self.calibration:
+            return Combination(**self.calibration)
+        if self.combine == "none":
+            return None
+        if not self.combinations:
+            examples = [(VerifyInput(**row["input"]), row["output"]) for row in self.prompt.pack.examples]
+            asked = (shares_of(self._judge, self.prompt.to_string(values), CHOICES) for values, _ in examples)
+            shares = await asyncio.gather(*asked)
+            sides: dict[str, list[float]] = {"yes": [], "no": []}
+            for share, (_, output) in zip(shares, examples, strict=True):
+                sides[output["answer"]].append(share[YES])
+            self.combinations.append(combination_of(*sides.values()))
+        return self.combinations[0]
 
     def _text(self, premise: str, claim: str, question: str) -> str:
         return self.prompt.to_string(VerifyInput(premise=premise, user_input=question or None, hypothesis=claim))
@@ -136,6 +181,7 @@ def note_supports(
     more: Mapping[str, object],
     values: Mapping[str, Any] | None = None,
     is_sure: bool = True,
+    figures: Sequence[Mapping[str, float]] = (),
 ) -> list[int]:
     """Record what is said of each statement; returns the verdicts, 1 from the threshold on.
 
@@ -144,8 +190,10 @@ def note_supports(
         more: what else the record holds.
         values: what the statements are about, as the input of the judge's question.
         is_sure: whether probabilities are known; of a judge that says yes or no they are not.
+        figures: of each statement, those from which its probability was made; empty: a model gave it.
     """
     verdicts = [int(support.probability >= threshold) for support in supports]
+    own = figures or [{}] * len(statements)
     rows = [
         {
             "statement": statement,
@@ -154,8 +202,9 @@ def note_supports(
             "contexts": [places[number] for number in support.piece.contexts] if places else [],
             "piece": support.place,
             **({"spans": [list(span) for span in support.spans]} if support.spans else {}),
+            **made_from,
         }
-        for statement, support, verdict in zip(statements, supports, verdicts, strict=True)
+        for statement, support, verdict, made_from in zip(statements, supports, verdicts, own, strict=True)
     ]
     sure = [confidence(row.probability, bool(verdict)) for row, verdict in zip(supports, verdicts, strict=True)]
     response = {"sentences": rows, "pieces": max(support.pieces for support in supports), **more}

@@ -30,7 +30,9 @@ FAULTS: Mapping[str, str] = {
 }
 """What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
-FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", "decided_by", "judged", "share"})
+FACTS = frozenset(
+    {"probability", "contexts", "piece", "pieces", "spans", "decided_by", "judged", "share", "combination"}
+)
 """Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is; the last of older runs."""
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
 CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}

@@ -1,7 +1,9 @@
 from .batches import confidence as confidence
 from .batches import rounded as rounded
+from .combination import UNLABELLED as UNLABELLED
 from .combination import Calibration as Calibration
 from .combination import Combination as Combination
+from .combination import calibrated_parts as calibrated_parts
 from .combination import combination_of as combination_of
 from .combination import logit as logit
 from .combination import shares_of_words as shares_of_words

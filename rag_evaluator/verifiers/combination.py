@@ -54,6 +54,10 @@ class Combination:
         return rounded(sigmoid(self.intercept + self.judge * logit(judged) + self.words * share))
 
 
+UNLABELLED = Combination(-WORDS * MIDDLE, 1.0, WORDS)
+"""Of a judge whose probabilities are taken as they are."""
+
+
 def shares_of_words(texts: Sequence[str], contexts: Sequence[str], language: str) -> list[float]:
     """Return the `share_of_words` of each text in all contexts; the middle for one without a content word."""
     stop_words = StopWords.of(language).words

@@ -28,7 +28,8 @@ from rag_evaluator.run import note_rewritten
 from rag_evaluator.statistics import Scale
 from rag_evaluator.tasks import open_run, refresh_report
 
-from .certification import Disagreement, compared
+from .calibrating import CALIBRATION, calibration_of, calibration_sentence
+from .certification import Disagreement, by_metric, compared
 from .conclusion import certify_conclusion
 from .draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
 from .figures import parse_scales
@@ -73,6 +74,7 @@ def certify(
     random: bool = False,
     out: str | Path | None = None,
     force: bool = False,
+    calibrate: bool = False,
 ) -> Certification:
     """Compare the scores of a finished run with people's labels, and write `certificate.json`.
 
@@ -86,6 +88,7 @@ def certify(
         random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
         out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
         force: replace a file of another kind that is there under the name `out`.
+        calibrate: write `calibration.json` beside it, for `verifier.calibration`, from labels of sentences.
 
     Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
     """
@@ -108,8 +111,12 @@ def certify(
     level = run.config.get("ci_level") or LEVEL
     limits = _thresholds(run, threshold or {}, scales)
     figures, thresholds, disagreements, kept = compared(run, tables, scales, label_scales, limits, random, level)
+    calibration = _calibration(run, tables, level) if calibrate else None
     certificate = sealed(_certificate(run, tables, figures, thresholds))
     write_json(path, certificate)
+    calibrated = path.with_name(CALIBRATION)
+    if calibration:
+        write_json(calibrated, calibration)
     if out is None:
         write_labels(folder, run.data, kept)
         write_json(folder / "summary.json", with_labels(run, certificate))
@@ -118,8 +125,25 @@ def certify(
     is_like = any(table.draw is not None and table.draw.like for table in tables)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
-    conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
+    more = [calibration_sentence(calibration, calibrated)] if calibration else []
+    conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged, *more])
     return Certification(certificate, disagreements, path, conclusion)
+
+
+def _calibration(run: Run, tables: Sequence[LabelTable], level: float) -> JsonDict:
+    """The calibration of the one metric whose sentences have labels. Raises `DatasetError`."""
+    tables_of = by_metric(tables)
+    metrics = [name for name, table in tables_of.items() if any(label.statement for label in table.labels)]
+    metrics = [name for name in metrics if name in SUPPORT]
+    if len(metrics) != 1:
+        raise DatasetError(
+            f"--calibrate: expected labels of the sentences of one metric of {', '.join(SUPPORT)}, received those of "
+            f"{' and '.join(metrics) or 'none'}. `certify sheet RESULTS --sentences` draws them."
+        )
+    [metric] = metrics
+    table = tables_of[metric]
+    lines = run.records({(label.row, metric) for label in table.labels})
+    return calibration_of(run, metric, table, {row: records for (row, _), records in lines.items()}, level)
 
 
 def _name(run: Run, metric: str, option: str) -> str:

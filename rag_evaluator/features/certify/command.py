@@ -24,6 +24,7 @@ EXAMPLES = with_examples(
     "rag-evaluator certify results/demo --labels labels.csv --threshold faithfulness=0.5",
     "rag-evaluator certify results/demo --labels grades.csv --scale faithfulness=1..5",
     "rag-evaluator certify results/demo --label faithfulness=response_is_correct",
+    "rag-evaluator certify results/demo --labels sentences.xlsx --calibrate    # for verifier.calibration",
     note="docs/labels.md explains the forms of labels, docs/certify.md every figure.",
 )
 
@@ -52,6 +53,10 @@ def add_certify_command(commands: Any) -> None:
     command.add_argument(
         "--random", action="store_true", help="the labelled rows are a random sample of all rows, though not of a sheet"
     )
+    command.add_argument(
+        "--calibrate", action="store_true",
+        help="also write calibration.json, for verifier.calibration, from labels of sentences",
+    )  # fmt: skip
     add_json(command)
     command.add_argument("--out", type=Path, metavar="FILE", help="default: certificate.json in the results folder")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no certificate")
@@ -115,6 +120,7 @@ def certify(options: argparse.Namespace) -> int:
         random=options.random,
         out=options.out,
         force=options.force,
+        calibrate=options.calibrate,
     )
     if options.json:
         print_json(certification.to_json())

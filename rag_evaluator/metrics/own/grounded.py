@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -86,7 +86,13 @@ class SupportMetric:
         texts = [claim.text for claim in claims]
         is_judge = self.verifier is None
         supports = await (self.verifier.supports if self.verifier else self._judged)(contexts, texts, user_input)
-        supports, figures = await self._combined(texts, supports, contexts)
+        combination = await self._combination()
+        more = not_counted(sentences)
+        figures: Sequence[Mapping[str, float]] = ()
+        if combination:
+            shares = shares_of_words(texts, contexts, self.language.name)
+            supports, figures = combined(combination, supports, shares)
+            more["combination"] = asdict(combination)
         is_sure = not is_judge or self._judge.capabilities.probabilities
         places = range(len(contexts)) if self.source == CONTEXTS else ()
         note_supports(
@@ -109,20 +115,6 @@ class SupportMetric:
         shares = iter(await self.llm.achoose_all(texts, CHOICES))
         found = [[next(shares)[YES] for _ in hypotheses] for _ in evidence]
         return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
-
-    async def _combined(
-        self, texts: Sequence[str], supports: list[Support], contexts: Sequence[str]
-    ) -> tuple[list[Support], Sequence[Mapping[str, float]]]:
-        """The supports with combined probabilities, and what each was made from; as they are without a combination."""
-        combination = await self._combination()
-        if combination is None:
-            return supports, [{}] * len(texts)
-        shares = shares_of_words(texts, contexts, self.language.name)
-        figures = [
-            {"judged": support.probability, "share": share} for support, share in zip(supports, shares, strict=True)
-        ]
-        both = (combination.probability(**each) for each in figures)
-        return [replace(row, probability=value) for row, value in zip(supports, both, strict=True)], figures
 
     async def _combination(self) -> Combination | None:
         """How the model's probability and counted words make one; None: they do not.
@@ -170,6 +162,16 @@ class SupportMetric:
     def _judge(self) -> JudgeProtocol:
         assert isinstance(self.llm, Recorder) and self.llm.judge is not None
         return self.llm.judge
+
+
+def combined(
+    combination: Combination, supports: Sequence[Support], shares: Sequence[float]
+) -> tuple[list[Support], list[dict[str, float]]]:
+    """The supports with combined probabilities, and the figures that each was made from; `shares`: of their words."""
+    pairs = zip(supports, shares, strict=True)
+    figures = [{"judged": support.probability, "share": share} for support, share in pairs]
+    both = (combination.probability(**each) for each in figures)
+    return [replace(row, probability=value) for row, value in zip(supports, both, strict=True)], figures
 
 
 def note_supports(

@@ -39,7 +39,9 @@ class Models:
 
     def signatures(self, metrics: Metrics, prompts: Prompts) -> dict[str, str]:
         """Return for each metric what one of its scores depends on. Finds the models that it uses, loads none."""
-        return signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
+        return signatures_of(
+            metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier, self.config.responses
+        )
 
     def scorer(self, metrics: Metrics, prompts: Prompts) -> Scorer:
         """Load the models that the metrics use, and make ragas metrics of them and the prompts. Raises `ModelError`."""

@@ -12,6 +12,7 @@ from rag_evaluator.files import Json, JsonDict
 
 from .json_values import EMPTY, as_text, is_blank
 from .readers.json_files import InputRecord
+from .response import read_response
 from .sample import Sample
 from .values import LOG_ADVICE, READ, READ_LOG, Field
 
@@ -81,6 +82,7 @@ class ColumnNames:
     Args:
         columns: of the configuration.
         readers: canonical column -> what reads it.
+        as_written: whether responses are taken with all that is around what is said.
 
     Attributes:
         mapping: name -> the canonical column that it is read as. Those of `LISTS` may be there several times: their
@@ -88,9 +90,15 @@ class ColumnNames:
         marks: name -> what stands between the texts of its cells; given as `retrieved_contexts[||]` in `mapping`.
     """
 
-    def __init__(self, columns: Mapping[str, str], readers: Mapping[str, Callable[[Field], Any]] = READ) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, str],
+        readers: Mapping[str, Callable[[Field], Any]] = READ,
+        as_written: bool = False,
+    ) -> None:
         self.columns = columns
         self.readers = readers
+        self.as_written = as_written
         divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
         self.marks = {name: match[2] for name, match in divided.items()}
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
@@ -152,7 +160,7 @@ class ColumnNames:
 
     def of_log(self) -> "ColumnNames":
         """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
-        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG)
+        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG, self.as_written)
 
     def sample(self, index: int, record: InputRecord) -> Sample:
         """The sample of a row."""
@@ -173,7 +181,13 @@ class ColumnNames:
         named = [name for name, target in self.mapping.items() if target == ID and name != ID]
         identity = next((record.row[name] for name in named if name in record.row), None)
         row = {ID: identity, **record.row} if named else record.row
-        return Sample(index, row, columns, record.where, wrong)
+        response = None if self.as_written else read_response(columns.get("response", ""))
+        if response is None or not response.kinds:
+            return Sample(index, row, columns, record.where, wrong)
+        columns["response"] = response.said
+        if not response.said:
+            del columns["response"]
+        return Sample(index, row, columns, record.where, wrong, response)
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""

@@ -20,7 +20,8 @@ from .contents import ReadsColumns, Samples
 from .doubts import doubts_of
 from .loading import open_dataset
 from .on_disk import Indexed
-from .readers.spreadsheets import sheets_of
+from .readers.json_files import encoding_note
+from .readers.spreadsheets import cells_of, sheets_of
 from .sample import RowChoice, Sample
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,8 @@ class CheckedRows(Indexed[Sample]):
         """Sentences, see `doubts_of`; looked for when they are first asked for."""
         if self.columns is None:
             return ()
-        return tuple(filter(None, [sheets_of(self.source), *doubts_of(self.whole, self.columns)]))
+        about = [sheets_of(self.source), *cells_of(self.source), encoding_note(self.source)]
+        return tuple(filter(None, [*about, *doubts_of(self.whole, self.columns)]))
 
     def named_in(self, config: Config) -> Config:
         """The configuration with the dataset that was read; None where the rows are objects."""

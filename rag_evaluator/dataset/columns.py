@@ -10,6 +10,7 @@ from typing import Any
 from rag_evaluator.errors import DatasetError, did_you_mean
 from rag_evaluator.files import Json, JsonDict
 
+from .hits import beside
 from .json_values import EMPTY, as_text, is_blank
 from .readers.json_files import InputRecord
 from .response import read_response
@@ -39,6 +40,8 @@ LISTS = ("retrieved_contexts", "reference_contexts")
 """Columns with several texts, which may be columns of the user's own, or one cell with a mark between the texts."""
 DIVIDED = re.compile(rf"({'|'.join(LISTS)})\[(.+)\]", re.DOTALL)
 """`retrieved_contexts[||]`: the texts stand in one cell, with `||` between them."""
+NOT_A_NUMBER = ("nan", "NaN", "<NA>")
+"""Cells that say in pandas that a value is missing."""
 MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 """Columns whose empty list says something: nothing was retrieved."""
 
@@ -156,7 +159,10 @@ class ColumnNames:
         Mapped columns win over all others.
         """
         names = self.read_from(canonical, record.row)
-        return list(_with_text({name: record.row.get(name) for name in names}, canonical))
+        values = {name: record.row.get(name) for name in names}
+        if record.is_cells:
+            values = {name: value for name, value in values.items() if value not in NOT_A_NUMBER}
+        return list(_with_text(values, canonical))
 
     def of_log(self) -> "ColumnNames":
         """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
@@ -176,6 +182,7 @@ class ColumnNames:
                 wrong[canonical] = str(error)
             else:
                 columns |= {} if value is None else {canonical: value}
+        columns = {**self._beside(record, columns), **columns}
         _check_lengths(record, columns, wrong)
         columns = _by_score(columns) if self.readers is READ_LOG else columns
         named = [name for name, target in self.mapping.items() if target == ID and name != ID]
@@ -188,6 +195,15 @@ class ColumnNames:
         if not response.said:
             del columns["response"]
         return Sample(index, row, columns, record.where, wrong, response)
+
+    def _beside(self, record: InputRecord, columns: Json) -> JsonDict:
+        """Scores and ids that the objects of contexts have, where a row has no columns of them."""
+        names = self.names_of("retrieved_contexts", record) if "retrieved_contexts" in columns else []
+        if len(names) != 1 or self.readers is READ_LOG:
+            return {}
+        value = Field(record, names[0], "retrieved_contexts").parsed
+        items = [item for item in value if item is not None] if isinstance(value, list) else []
+        return {name: of_hits for name, of_hits in beside(items).items() if not self.read_from(name, record.row)}
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""

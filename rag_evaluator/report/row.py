@@ -78,7 +78,9 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
         "run": run.title,
         "judged_by": judged_by(run),
         "question": None if columns.get("user_input") is None else shown(str(columns["user_input"])),
-        "response": _answer(response, diff.first if diff else None, marks.get("response"), sample and sample.response),
+        "response": _answer(
+            response, diff.first if diff else None, marks.get("response"), sample.response if sample else None
+        ),
         "reference": _answer(reference, diff.second if diff and against is None else None, marks.get("reference")),
         "marks": marks,
         "diff": diff,

@@ -43,8 +43,10 @@ class Models:
 
         Raises `ConfigError` for a calibration of another judge, language or question.
         """
-        lines = signatures_of(metrics, self.config.language, prompts, self.judge, self.embeddings, self.verifier)
-        if path := self.config.verifier.calibration:
+        config = self.config
+        models = self.judge, self.embeddings, self.verifier
+        lines = signatures_of(metrics, config.language, prompts, *models, config.responses)
+        if path := config.verifier.calibration:
             calibration = Calibration.read(path)
             if why := calibration.refusal(lines.get(calibration.metric, "")):
                 raise ConfigError(f"verifier.calibration: {path} does not fit this run: {why}. Make one for it.")

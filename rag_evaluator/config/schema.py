@@ -57,6 +57,7 @@ class Config(Section):
         sample: only this many rows, drawn by `sample_seed`; with `limit` of the first ones.
         sample_seed: another number draws other rows.
         columns: your name of a column -> the name that is known, where yours is not.
+        responses: `said`, without thoughts, citation marks and signs of bold, or `as_written`.
         output_dir: the folder for the results of all runs.
         language: of the prompts: a name or code, such as spanish or es.
         metrics: what is scored, by any of their names, and those of `custom_metrics`.
@@ -87,6 +88,7 @@ class Config(Section):
     sample: RowCount | None = None
     sample_seed: int = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
+    responses: Literal["said", "as_written"] = "said"
     output_dir: FullPath = Path("results")
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)

@@ -29,6 +29,13 @@ from .json_values import is_blank as is_blank
 from .json_values import plain as plain
 from .loading import load_dataset as load_dataset
 from .loading import open_dataset as open_dataset
+from .marks import CODE as CODE
+from .marks import HEADER as HEADER
+from .marks import HEADING as HEADING
+from .marks import Piece as Piece
+from .marks import divided_by_marks as divided_by_marks
+from .marks import said as said
+from .marks import structure_of as structure_of
 from .readers.json_files import InputRecord as InputRecord
 from .readers.json_files import library_errors as library_errors
 from .readers.json_files import numbered as numbered
@@ -41,6 +48,13 @@ from .readers.spreadsheets import sheets_of as sheets_of
 from .records import READERS as READERS
 from .records import existing as existing
 from .records import read_records as read_records
+from .response import AS_WRITTEN as AS_WRITTEN
+from .response import ASSISTANT as ASSISTANT
+from .response import CHANNEL as CHANNEL
+from .response import FINAL as FINAL
+from .response import THOUGHTS as THOUGHTS
+from .response import Response as Response
+from .response import read_response as read_response
 from .sample import IN_ROW as IN_ROW
 from .sample import REASON as REASON
 from .sample import RowChoice as RowChoice

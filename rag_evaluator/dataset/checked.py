@@ -13,14 +13,15 @@ from typing import Any
 
 from rag_evaluator.config import Config
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.files import file_digest, short_digest
+from rag_evaluator.files import Json, file_digest, short_digest
 
 from .columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from .contents import ReadsColumns, Samples
 from .doubts import doubts_of
 from .loading import open_dataset
 from .on_disk import Indexed
-from .readers.spreadsheets import sheets_of
+from .readers.json_files import encoding_note
+from .readers.spreadsheets import cells_of, sheets_of
 from .sample import RowChoice, Sample
 
 logger = logging.getLogger(__name__)
@@ -72,7 +73,8 @@ class CheckedRows(Indexed[Sample]):
         """Sentences, see `doubts_of`; looked for when they are first asked for."""
         if self.columns is None:
             return ()
-        return tuple(filter(None, [sheets_of(self.source), *doubts_of(self.whole, self.columns)]))
+        about = [sheets_of(self.source), *cells_of(self.source), encoding_note(self.source)]
+        return tuple(filter(None, [*about, *doubts_of(self.whole, self.columns)]))
 
     def named_in(self, config: Config) -> Config:
         """The configuration with the dataset that was read; None where the rows are objects."""
@@ -99,7 +101,7 @@ def checked_rows(
     """
     if source is None:
         raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
-    samples = open_dataset(source, config.columns)
+    samples = open_dataset(source, config.columns, config.responses)
     names = ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
     if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
@@ -118,9 +120,9 @@ def checked_rows(
     return rows
 
 
-def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int]) -> CheckedRows:
+def rows_again(source: Any, config: Json, part: Mapping[str, int]) -> CheckedRows:
     """The rows of a run that has checked them."""
-    samples = open_dataset(source, columns)
+    samples = open_dataset(source, config.get("columns"), config.get("responses"))
     return CheckedRows(samples, RowChoice(**part) if part else RowChoice(len(samples)), source)
 
 

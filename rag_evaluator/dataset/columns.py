@@ -10,8 +10,10 @@ from typing import Any
 from rag_evaluator.errors import DatasetError, did_you_mean
 from rag_evaluator.files import Json, JsonDict
 
+from .hits import beside
 from .json_values import EMPTY, as_text, is_blank
 from .readers.json_files import InputRecord
+from .response import read_response
 from .sample import Sample
 from .values import LOG_ADVICE, READ, READ_LOG, Field
 
@@ -38,6 +40,8 @@ LISTS = ("retrieved_contexts", "reference_contexts")
 """Columns with several texts, which may be columns of the user's own, or one cell with a mark between the texts."""
 DIVIDED = re.compile(rf"({'|'.join(LISTS)})\[(.+)\]", re.DOTALL)
 """`retrieved_contexts[||]`: the texts stand in one cell, with `||` between them."""
+NOT_A_NUMBER = ("nan", "NaN", "<NA>")
+"""Cells that say in pandas that a value is missing."""
 MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 """Columns whose empty list says something: nothing was retrieved."""
 
@@ -81,6 +85,7 @@ class ColumnNames:
     Args:
         columns: of the configuration.
         readers: canonical column -> what reads it.
+        as_written: whether responses are taken with all that is around what is said.
 
     Attributes:
         mapping: name -> the canonical column that it is read as. Those of `LISTS` may be there several times: their
@@ -88,9 +93,15 @@ class ColumnNames:
         marks: name -> what stands between the texts of its cells; given as `retrieved_contexts[||]` in `mapping`.
     """
 
-    def __init__(self, columns: Mapping[str, str], readers: Mapping[str, Callable[[Field], Any]] = READ) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, str],
+        readers: Mapping[str, Callable[[Field], Any]] = READ,
+        as_written: bool = False,
+    ) -> None:
         self.columns = columns
         self.readers = readers
+        self.as_written = as_written
         divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
         self.marks = {name: match[2] for name, match in divided.items()}
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
@@ -148,11 +159,14 @@ class ColumnNames:
         Mapped columns win over all others.
         """
         names = self.read_from(canonical, record.row)
-        return list(_with_text({name: record.row.get(name) for name in names}, canonical))
+        values = {name: record.row.get(name) for name in names}
+        if record.is_cells:
+            values = {name: value for name, value in values.items() if value not in NOT_A_NUMBER}
+        return list(_with_text(values, canonical))
 
     def of_log(self) -> "ColumnNames":
         """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
-        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG)
+        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG, self.as_written)
 
     def sample(self, index: int, record: InputRecord) -> Sample:
         """The sample of a row."""
@@ -168,12 +182,28 @@ class ColumnNames:
                 wrong[canonical] = str(error)
             else:
                 columns |= {} if value is None else {canonical: value}
+        columns = {**self._beside(record, columns), **columns}
         _check_lengths(record, columns, wrong)
         columns = _by_score(columns) if self.readers is READ_LOG else columns
         named = [name for name, target in self.mapping.items() if target == ID and name != ID]
         identity = next((record.row[name] for name in named if name in record.row), None)
         row = {ID: identity, **record.row} if named else record.row
-        return Sample(index, row, columns, record.where, wrong)
+        response = None if self.as_written else read_response(columns.get("response", ""))
+        if response is None or not response.kinds:
+            return Sample(index, row, columns, record.where, wrong)
+        columns["response"] = response.said
+        if not response.said:
+            del columns["response"]
+        return Sample(index, row, columns, record.where, wrong, response)
+
+    def _beside(self, record: InputRecord, columns: Json) -> JsonDict:
+        """Scores and ids that the objects of contexts have, where a row has no columns of them."""
+        names = self.names_of("retrieved_contexts", record) if "retrieved_contexts" in columns else []
+        if len(names) != 1 or self.readers is READ_LOG:
+            return {}
+        value = Field(record, names[0], "retrieved_contexts").parsed
+        items = [item for item in value if item is not None] if isinstance(value, list) else []
+        return {name: of_hits for name, of_hits in beside(items).items() if not self.read_from(name, record.row)}
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""

@@ -102,6 +102,8 @@ class Samples(OnDisk[Sample]):
         is_named = not self.names.keys().isdisjoint(accepted_names(column))
         if is_named or any(column in sample.columns for sample in self):
             return " It is there, but blank in every row, or read as another column."
+        if column == "response" and self[0].response:
+            return f" The first row: {self[0].response.why_silent}."
         error = self[0].row.get("error")  # of a system that `collect` has asked
         return f" The first row has an error: '{error}'." if isinstance(error, str) else ""
 

@@ -6,12 +6,13 @@ from itertools import islice
 
 from rag_evaluator.files import Json
 
-from .columns import LISTS, ColumnNames, column_names
+from .columns import LISTS, NOT_A_NUMBER, ColumnNames, column_names
 from .contents import Samples
 from .sample import Sample
-from .values import json_or_text
+from .values import READ, json_or_text
 
 MOST = 1000  # rows that are looked at
+NULLS = ("None", "null", "NULL", "N/A", *NOT_A_NUMBER)
 
 
 def doubts_of(rows: Samples, columns: Mapping[str, str]) -> Iterator[str]:
@@ -58,11 +59,24 @@ def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
         lists_of = (json_or_text(row.row.get(name), True) for name in lists)
         return any(isinstance(items, list) and None in items for items in lists_of)
 
+    def has_copies(row: Sample) -> bool:
+        contexts = [text.strip() for text in row.columns.get("retrieved_contexts", ())]
+        return len(set(contexts)) < len(contexts)
+
+    def cells(row: Sample, signs: Sequence[str], is_read: bool) -> bool:
+        read = {name: canonical for canonical in READ for name in names.read_from(canonical, row.row)}
+        return any(row.row.get(own) in signs and (to in row.columns) == is_read for own, to in read.items())
+
     def is_unread(row: Sample) -> bool:
         return "\ufffd" in json.dumps(row.columns, ensure_ascii=False)
 
     seen = {
         "have a null among their contexts, which is left out": has_null,
+        "have a cell with nan, NaN or <NA>, which counts as missing": lambda row: cells(row, NOT_A_NUMBER, False),
+        "have None, null, NaN or N/A as a text, which counts as one; leave the value out if it is missing": (
+            lambda row: cells(row, NULLS, True)
+        ),
+        "have the same context twice. Measures of precision count each copy, relevant or not": has_copies,
         "hold U+FFFD, which stands for a letter that cannot be read; the source may be damaged": is_unread,
     }
     for what, is_so in seen.items():

@@ -30,6 +30,12 @@ _TYPES: Mapping[Any, Any] = {
     enum.Enum: lambda value: value.value,
     Mapping: lambda value: {str(name): item for name, item in value.items()},
 }
+_DOCUMENTS: Mapping[str, tuple[str, ...]] = {
+    "node": ("score",),
+    "text": ("id_", "metadata"),
+    "content": ("id", "meta", "score"),
+}
+"""What objects of LlamaIndex and Haystack are known by -> what is kept beside it."""
 
 # Any in this module: values of rows are whatever the user's columns hold; JSON has no narrower Python type.
 
@@ -126,6 +132,10 @@ def _converted(value: Any) -> Any:
         identity = {"id": value.id} if getattr(value, "id", None) is not None else {}
         metadata = {str(name): plain(item) for name, item in getattr(value, "metadata", {}).items()}
         return {**identity, "page_content": value.page_content, "metadata": metadata}
+    for name, others in _DOCUMENTS.items():
+        if isinstance(getattr(value, name, None), str) or (name == "node" and hasattr(value, name)):
+            parts = {key: getattr(value, key, None) for key in (name, *others)}
+            return {key: plain(part) for key, part in parts.items() if part is not None}
     raise TypeError(f"type {kind}")
 
 

@@ -12,6 +12,7 @@ from rag_evaluator.files import ACTIVITY
 from .columns import TEXTS, ColumnNames
 from .contents import Samples, samples_of
 from .records import read_records
+from .response import AS_WRITTEN
 from .sample import Sample
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def load_dataset(
     return list(samples)
 
 
-def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Samples:
-    """The samples of `load_dataset`, kept on disk.
+def open_dataset(source: Any, columns: Mapping[str, str] | None = None, responses: str | None = None) -> Samples:
+    """The samples of `load_dataset`, kept on disk; `responses` as in the configuration.
 
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
     name, records = read_records(source)
     with ACTIVITY.phase(f"reading {name}") if isinstance(source, str | Path) else nullcontext():
-        return samples_of(name, records, ColumnNames(columns or {}))
+        return samples_of(name, records, ColumnNames(columns or {}, as_written=responses == AS_WRITTEN))

@@ -17,6 +17,7 @@ from .readers.json_files import (
     read_json,
     read_jsonl,
     rows_of,
+    suffix_of,
 )
 from .readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
 
@@ -82,6 +83,7 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
     "builtins.tuple": list,
     "builtins.dict": lambda columns: rows_of(dict(zip(columns, map(_as_list, columns.values()), strict=True)), "dict"),
     "pandas.DataFrame": lambda frame: _rows(frame.columns, [column.tolist() for _, column in frame.items()]),
+    "polars.DataFrame": lambda frame: _rows(frame.columns, [column.to_list() for column in frame.get_columns()]),
     "datasets.Dataset": dataset_rows,
     "datasets.IterableDataset": list,
     "datasets.DatasetDict": refuse_splits,
@@ -147,11 +149,12 @@ def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
     path = existing(source)
     if path.is_dir():
         return path.name, read_folder(path)
-    reader = READERS.get(path.suffix.lower())
+    reader = READERS.get(suffix_of(path))
     if reader is None:
         raise DatasetError(
-            f"{path.name}: expected one of {', '.join(READERS)} or a folder saved by `datasets`, received the suffix "
-            f"'{path.suffix}'. Convert the file, or rename it if only its name is wrong."
+            f"{path.name}: expected one of {', '.join(READERS)}, also as .gz where it is text, or a folder saved by "
+            f"`datasets`, received the suffix '{path.suffix}'. Convert the file, or rename it if only its name is "
+            "wrong."
         )
     if path.stat().st_size == 0:
         raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")

@@ -10,6 +10,7 @@ from typing import Any
 from rag_evaluator.files import Json, short_digest
 
 from .json_values import EMPTY, is_blank
+from .response import Response
 from .values import READ
 
 IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
@@ -31,6 +32,7 @@ class Sample:
     where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
         'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
     wrong: canonical columns that could not be read -> why; an error only where a metric needs the column.
+    response: what the row has as its response, where something is around what is said, which alone is in `columns`.
     """
 
     index: int
@@ -38,6 +40,7 @@ class Sample:
     columns: Json  # Any: the type is known by the name
     where: str
     wrong: Mapping[str, str] = field(default_factory=dict)
+    response: Response | None = None
 
     def has(self, column: str) -> bool:
         """Whether the row has something to be read there; blank text is missing."""
@@ -59,6 +62,8 @@ class Sample:
         if not reasons:
             return None
         why = self.row.get(REASON) if "reference" in columns and not self.has("reference") else None
+        if self.response and "response" in columns and not self.has("response"):
+            why = self.response.why_silent
         return f"{' and '.join(reasons)} {IN_ROW}{f': {why}' if why else ''}"
 
     @cached_property

@@ -1,13 +1,18 @@
 """One value of a row, `Field`, -> what its canonical column holds: `READ`; None for a value that says nothing."""
 
+import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import DatasetError
 
+from .hits import PATHS, hits_of, text_of
 from .json_values import Several, Unwritable, as_number, as_text, is_blank, plain
 from .readers.json_files import InputRecord
 
@@ -32,8 +37,20 @@ def looks_like_a_list(value: Any) -> bool:
     return isinstance(value, str) and (value.lstrip().startswith("[") or _PYTHON.fullmatch(value) is not None)
 
 
-def json_or_text(value: Any, is_cell: bool, start: str = "[") -> Any:
-    """The value; or what it holds, where a cell's text is a JSON list (or an object, where `start` is '{')."""
+def python_list(text: str) -> Any:
+    """The list that Python prints so; else the text, as where no comma is between texts, which numpy prints."""
+    with suppress(ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
+        read = io.StringIO(text.strip()).readline
+        texts = sum(token.type == tokenize.STRING for token in tokenize.generate_tokens(read))
+        tree = ast.parse(text.strip(), mode="eval")
+        constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+        if isinstance(tree.body, ast.List) and sum(isinstance(value, str) for value in constants) == texts:
+            return plain(ast.literal_eval(tree))
+    return text
+
+
+def json_or_text(value: Any, is_cell: bool, start: str | tuple[str, ...] = "[") -> Any:
+    """The value; or what it holds, where a cell's text is a JSON list (or an object, where `start` says so)."""
     if not (is_cell and isinstance(value, str) and value.lstrip().startswith(start)):
         return value
     try:
@@ -69,8 +86,13 @@ class Field:
     @property
     def parsed(self) -> Any:
         """The value; or what it holds, where the text of a cell is JSON as the column needs it."""
-        start = "{" if self.canonical == "rubrics" else "["
-        return self._single(json_or_text(self.value, self.record.is_cells, start))
+        if self.canonical == "rubrics":
+            return self._single(json_or_text(self.value, self.record.is_cells, "{"))
+        value = self._single(json_or_text(self.value, True, ("[", "{")))
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            value = python_list(value)
+        hits = hits_of(value)
+        return value if hits is None else hits
 
     def text(self, value: Any, advice: str, item: str = "", expected: str = "a string") -> str:
         """A string, or a number as text; DatasetError for anything else."""
@@ -237,10 +259,6 @@ READ_LOG = {**READ, "retrieved_contexts": _reference_contexts, "document_score":
 
 
 def _document(field: Field, item: Any, place: str) -> str:
-    """The text of a context, or of a document as LangChain, LlamaIndex and Haystack write it, if it has only one."""
-    expected = "a string or a document with the text in `page_content`, `text` or `content`"
-    if isinstance(item, dict):
-        texts = [item[name] for name in ("page_content", "text", "content") if isinstance(item.get(name), str)]
-        if isinstance(item.get("page_content"), str) or len(set(texts)) == 1:
-            item = texts[0]
-    return field.text(item, 'Write its text, or "" to keep its rank.', place, expected)
+    """The text of a context, or of an object of `FORMS`."""
+    expected = f"a string or an object with one text, in one of {PATHS}"
+    return field.text(text_of(item), 'Write its text, or "" to keep its rank.', place, expected)

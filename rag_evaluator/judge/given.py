@@ -10,13 +10,13 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
+from rag_evaluator.dataset import THOUGHTS
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.hub import (
     unwrapped,
 )
 from rag_evaluator.ragas_library import InstructorBaseRagasLLM
 
-from .encoding.chat import OPENINGS
 from .grammar.faults import plain
 from .grammar.schema import on_scale, tighten, unique_keys
 from .judge import RagasLLM
@@ -122,8 +122,8 @@ def _answer(reply: str, prompt: str, response_model: type[BaseModel]) -> Any:
     echo = r"\s*".join(map(re.escape, prompt.split()[-WORDS:])) or "\0"
     text = re.split(echo, reply)[-1]
     values = []
-    for opening, end, _ in OPENINGS:
-        text = text.rpartition(end)[2].partition(opening.strip())[0]
+    for opening, end in THOUGHTS.items():
+        text = text.rpartition(end)[2].partition(opening)[0]
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=unique_keys)
     place = text.find("{")
     while place >= 0:

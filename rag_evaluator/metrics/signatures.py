@@ -31,6 +31,7 @@ def signatures_of(
     judge: "LazyJudge",
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",
+    responses: str = "said",
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
 
@@ -41,6 +42,8 @@ def signatures_of(
         parts: dict[str, Any] = {"metric": name, "rag-evaluator": __version__, "ragas": version("ragas")}
         if metric.prompts or metric.words:
             parts["language"] = find_language(language).name
+        if responses != "said" and "response" in metric.reads:
+            parts["responses"] = responses
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if "function" in metric.options:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
-from rag_evaluator.dataset import ColumnNames, InputRecord
+from rag_evaluator.dataset import ColumnNames, InputRecord, Response, Sample
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import ADDED, DROPPED, Run, Tone, row_name, samples_of
@@ -15,9 +15,9 @@ from rag_evaluator.results import ADDED, DROPPED, Run, Tone, row_name, samples_o
 from .facts import judged_by
 from .pages import render
 from .row_scores import MetricView, metric_views
-from .row_sentences import marked
+from .row_sentences import as_written, marked
 from .table import names_of
-from .texts import ShownText, TextPart, difference, shown
+from .texts import FOLDED, ShownText, TextPart, difference, shown
 
 
 def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropped: Json) -> list[JsonDict]:
@@ -63,7 +63,8 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
             reference.
     """
     values = run.row(row)
-    columns = column_values(run, values)
+    sample = sample_of(run, values)
+    columns = dict(sample.columns) if sample else {}
     metrics = metric_views(run, row, values, columns)
     response = columns.get("response")
     reference = columns.get("reference")
@@ -77,7 +78,9 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
         "run": run.title,
         "judged_by": judged_by(run),
         "question": None if columns.get("user_input") is None else shown(str(columns["user_input"])),
-        "response": _answer(response, diff.first if diff else None, marks.get("response")),
+        "response": _answer(
+            response, diff.first if diff else None, marks.get("response"), sample.response if sample else None
+        ),
         "reference": _answer(reference, diff.second if diff and against is None else None, marks.get("reference")),
         "marks": marks,
         "diff": diff,
@@ -90,18 +93,37 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
 
 def column_values(run: Run, values: Json) -> JsonDict:
     """The columns of a row under ragas' names; empty where they cannot be read."""
+    sample = sample_of(run, values)
+    return dict(sample.columns) if sample else {}
+
+
+def sample_of(run: Run, values: Json) -> Sample | None:
+    """A row as metrics see it; None where it cannot be read."""
     mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
     with suppress(RagEvaluatorError):
-        return dict(samples_of([values], {**run.config, "columns": mapping})[0].columns)
-    return {}
+        return samples_of([values], {**run.config, "columns": mapping})[0]
+    return None
 
 
-def _answer(text: str | None, pieces: Sequence[TextPart] | None, marks: MetricView | None) -> ShownText | None:
-    """A response or reference, in the pieces of its comparison and with its sentences."""
-    if text is None:
+def _answer(
+    text: str | None,
+    pieces: Sequence[TextPart] | None,
+    marks: MetricView | None,
+    response: Response | None = None,
+) -> ShownText | None:
+    """A response or reference, in the pieces of its comparison and with its sentences.
+
+    Args:
+        response: where something is around what is said, which is shown, too.
+    """
+    if text is None and response is None:
         return None
-    parts = pieces or [TextPart(str(text))]
-    return shown(marked(parts, marks.sentences.sentences) if marks and marks.sentences else parts)
+    parts = pieces or [TextPart(str(text or ""))]
+    parts = marked(parts, marks.sentences.sentences) if marks and marks.sentences else parts
+    if response is None:
+        return shown(parts)
+    whole = list(as_written(parts, response))
+    return shown(whole, FOLDED + sum(len(part.text) for part in whole if part.aside))
 
 
 def _other_columns(values: Json, run: Run, columns: Json) -> Iterator[tuple[str, ShownText]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
+from rag_evaluator.dataset import Response, structure_of
 from rag_evaluator.files import Json
 from rag_evaluator.results import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
@@ -133,6 +134,26 @@ def marked(pieces: Iterable[TextPart], sentences: Iterable[SentenceView]) -> lis
     placed = [(*sentence.place, sentence) for sentence in sentences if sentence.place]
     parts = [replace(part, sentence=sentence) for part, sentence in _inside(pieces, placed)]
     return list(_flagged(parts, [(span, start) for start, _, sentence in placed for span in sentence.spans]))
+
+
+def as_written(pieces: Iterable[TextPart], response: Response) -> Iterator[TextPart]:
+    """The pieces of what a response says, with all that is around it in its place."""
+    around: list[tuple[int, TextPart]] = []
+    place = 0
+    for text, kind in response.pieces:
+        if kind or response.endless:
+            around.append((place, TextPart(text, aside=kind or response.kinds[0])))
+        else:
+            place += len(text)
+    inside = [replace(part, aside=kind or "") for part, kind in _inside(pieces, structure_of(response.said))]
+    before = None
+    for start, part in divided(inside, [place for place, _ in around]):
+        within = part.sentence if part.sentence is before else None  # a mark within a sentence does not divide it
+        while around and around[0][0] <= start:
+            yield replace(around.pop(0)[1], sentence=within)
+        before = part.sentence
+        yield part
+    yield from (part for _, part in around)
 
 
 def _flagged(pieces: Iterable[TextPart], spans: Sequence[tuple[Span, int]]) -> Iterator[TextPart]:

@@ -31,12 +31,14 @@ class TextPart:
     Attributes:
         sentence: to which it belongs; None where its sentences were not judged.
         flag: the probability as percent that it is not supported; empty where nobody says so.
+        aside: what it is, where it is shown dimmed: around what a response says, or claiming nothing.
     """
 
     text: str
     mark: Mark = ""
     sentence: "SentenceView | None" = None
     flag: str = ""
+    aside: str = ""
 
 
 @dataclass(frozen=True)

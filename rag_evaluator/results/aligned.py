@@ -39,12 +39,12 @@ CONDITIONS = {  # part of a signature -> what it is called
     **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
     **dict.fromkeys(("reranker", "reranks"), "reranker"),
 }
-OWN = {"options": "options", "source": "functions"}
+OWN = {"options": "options", "source": "functions", "responses": "responses"}
 """Parts that each metric has of its own -> what they are called."""
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
 NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
-DEFAULTS = {"reasons": "full", "examples": "all"}
+DEFAULTS = {"reasons": "full", "examples": "all", "responses": "said"}
 """Parts that are written only where they differ from this."""
 ABSENT = "absent"  # any other part that a signature lacks: equal to no value
 Values = Json

@@ -14,7 +14,16 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rag_evaluator.dataset import ALIASES, ColumnNames, Sample, accepted_names, is_cells, numbered, open_dataset
+from rag_evaluator.dataset import (
+    ALIASES,
+    AS_WRITTEN,
+    ColumnNames,
+    Sample,
+    accepted_names,
+    is_cells,
+    numbered,
+    open_dataset,
+)
 from rag_evaluator.dataset import samples_of as kept_samples
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json, JsonDict, file_digest, short_digest
@@ -305,7 +314,8 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
     """
     are_cells = is_cells(Path(config.get("dataset") or ""))
     records = (replace(record, is_cells=are_cells) for record in numbered(rows, ""))
-    return kept_samples(SCORES, records, ColumnNames(config.get("columns") or {}))
+    names = ColumnNames(config.get("columns") or {}, as_written=config.get("responses") == AS_WRITTEN)
+    return kept_samples(SCORES, records, names)
 
 
 ScoredRows = Run | ScoreTable  # what can be compared

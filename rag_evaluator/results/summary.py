@@ -178,6 +178,7 @@ class Summary:
         self._probabilities = {name: array("d") for name in self._values}
         self._thoughts = Counter[str]()
         self._cut = Counter[str]()
+        self._around = Counter[str]()
         self._clusters: list[str | None] = []
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
@@ -198,6 +199,7 @@ class Summary:
             key = as_key(value_of(scored.sample, column))
             groups.setdefault(NO_VALUE if key is None else key, []).append(len(self._clusters))
         self._clusters.append(cluster_of(scored.sample, self.reporting))
+        self._around.update(scored.sample.response.kinds if scored.sample.response else ())
 
     def to_json(self) -> dict[str, JsonDict]:
         """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
@@ -223,6 +225,7 @@ class Summary:
             "stage": by.stages.get(name),
             "better": scale.better,
             **thought_figures(self._thoughts[name], self._cut[name]),
+            **({"responses": dict(sorted(self._around.items()))} if self._around else {}),
             WORST_QUARTER: worst_quarter(values, scale),
             **probability_figures(np.array(self._probabilities[name])),
         }

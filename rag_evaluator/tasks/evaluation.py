@@ -199,7 +199,7 @@ def of_journal(journal: Journal) -> Evaluation:
     source = config.get("dataset")
     if not source:
         raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
-    rows = rows_again(Path(source), config.get("columns", {}), journal.plan.part)
+    rows = rows_again(Path(source), config, journal.plan.part)
     if rows.digest != journal.plan.data:
         raise ResultsError(
             f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "

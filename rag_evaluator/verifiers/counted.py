@@ -1,4 +1,4 @@
-"""Which sentences of a text count as claims: not questions, courtesies, refusals and labels; with their offsets."""
+"""Which sentences of a text count as claims: no questions, courtesies, refusals, labels, code; with their offsets."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from rag_evaluator.config import LANGUAGES, Language, sentences
+from rag_evaluator.dataset import CODE, HEADER, HEADING, divided_by_marks, said, structure_of
 from rag_evaluator.errors import NotApplicableError
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.results import NOT_COUNTED
@@ -17,14 +18,15 @@ LONGEST_PHRASE = 300  # characters; a longer sentence is no greeting
 LABEL_WORDS = 3  # the longest label
 LABEL_LETTERS = 8  # letters in languages without spaces
 LINE = re.compile(
-    r"\s*(?:>\s*)*(?:(?P<heading>#{1,6})\s+|(?:[-*+•‣▪–—]|[①-⑳]|(?P<number>\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?)?"
+    r"\s*(?:>\s*)*(?:(?P<heading>#{1,6})\s+(?:\d{1,2}[.)]\s+)?"
+    r"|(?:[-*+•‣▪–—]|[①-⑳]|(?P<number>\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?)?"
 )
 NUMBER = re.compile(r"\d{1,3}[.)]")
-CITATION = re.compile(r"\s*[\[【]\^?\d{1,3}(?:\s*[,;，、；–-]\s*\d{1,3})*[\]】](?:\([^()\s]*\))?")
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-PAIRED = re.compile(r"(\*\*|__|~~|`)(?=\S)(.{1,300}?)(?<=\S)\1")
+PAIRED = re.compile(r"(~~|(?<!`)`+(?!`))(?=\S)(.{1,300}?)(?<=\S)\1(?!`)")
 SINGLE = re.compile(r"(?<![\w*])([*_])(?=[^\s*_])([^*_]*?[^\s*_])\1(?![\w*])")
 EDGES = re.compile(r"^(?:\*\*|__|~~)+|(?:\*\*|__|~~)+$")  # of signs that span several sentences
+ROW = re.compile(r"^\|\s*|\s*\|$")  # of a table
 DIVIDES = r"[;:،؛，；：、–—()（）]|\s-\s|[.!?…؟。！？।]+(?=\s)"  # clauses, beside commas
 AROUND = " \t.!?…؟。！？।'\"“”„«»‘’「」『』¡¿"
 APOSTROPHES = str.maketrans("’ʼ`´", "''''")
@@ -43,7 +45,8 @@ class Sentence:
         start: offset of its first character in the text, behind a list marker.
         end: offset behind its last character; what is left out of `text` may be between both.
         counts: whether it is a claim.
-        why: why it is none: "empty", "question", "label", "courtesy", or one of `KINDS`; empty where it counts.
+        why: why it is none: "empty", "question", "label", "heading", "table header", "code", "courtesy", or one of
+            `KINDS`; empty where it counts.
     """
 
     text: str
@@ -61,14 +64,16 @@ def sentences_of(text: str, language: Language) -> list[Sentence]:
     """
     lines = text.splitlines(keepends=True)
     is_list = _numbers_of_lists(lines)
-    parts: list[tuple[Sentence, bool]] = []
+    structure = structure_of(text)
+    parts: list[tuple[Sentence, str]] = []
     start = 0
     for line in lines:
         begin, heading = _marker(line, is_list)
-        parts += [(sentence, heading) for sentence in _sentences(line[begin:], start + begin, language)]
+        kind = next((kind for first, end, kind in structure if first <= start < end and kind != HEADING), heading)
+        parts += [(sentence, kind) for sentence in _sentences(line[begin:], start + begin, language)]
         start += len(line)
     last = max((place for place, (part, _) in enumerate(parts) if any(map(str.isalnum, part.text))), default=-1)
-    whys = [_why(part.text, heading, place == last, language) for place, (part, heading) in enumerate(parts)]
+    whys = [_why(part.text, kind, place == last, language) for place, (part, kind) in enumerate(parts)]
     return [replace(part, counts=not why, why=why) for (part, _), why in zip(parts, whys, strict=True)]
 
 
@@ -78,12 +83,12 @@ def _numbers_of_lists(lines: Sequence[str]) -> frozenset[int]:
     return frozenset(number for number in numbers if {number - 1, number + 1} & numbers)
 
 
-def _marker(line: str, is_list: frozenset[int]) -> tuple[int, bool]:
-    """Where the text of a line begins, and whether it is a heading."""
+def _marker(line: str, is_list: frozenset[int]) -> tuple[int, str]:
+    """Where the text of a line begins, and `HEADING` if it is one."""
     match = LINE.match(line)
     if match is None or (match["number"] and int(match["number"]) not in is_list):
-        return len(line) - len(line.lstrip()), False
-    return match.end(), bool(match["heading"])
+        return len(line) - len(line.lstrip()), ""
+    return match.end(), HEADING if match["heading"] else ""
 
 
 def _sentences(line: str, offset: int, language: Language) -> Iterator[Sentence]:
@@ -110,14 +115,16 @@ def _sentences(line: str, offset: int, language: Language) -> Iterator[Sentence]
 
 def _plain(text: str) -> str:
     """Without Markdown signs and citation marks."""
-    text = LINK.sub(r"\1", CITATION.sub("", text))
+    text = LINK.sub(r"\1", said(divided_by_marks(text)))
     text = SINGLE.sub(r"\2", PAIRED.sub(r"\2", text))
-    return EDGES.sub("", text.strip()).strip()
+    return ROW.sub("", EDGES.sub("", text.strip())).strip()
 
 
-def _why(text: str, heading: bool, last: bool, language: Language) -> str:
+def _why(text: str, kind: str, last: bool, language: Language) -> str:
     if not any(map(str.isalnum, text)):
         return "empty"
+    if kind in (CODE, HEADER):
+        return kind
     if any(map(str.isdigit, text)):
         return ""
     if _is_question(text):
@@ -125,10 +132,10 @@ def _why(text: str, heading: bool, last: bool, language: Language) -> str:
     phrases = _phrases(language.name)
     if phrases is None or len(text) > LONGEST_PHRASE:
         return ""
-    kind = _kind(text, *phrases)
-    if kind == OPENING:
+    phrase = _kind(text, *phrases)
+    if phrase == OPENING:
         return "" if last else "courtesy"
-    return kind or ("label" if not last and _is_label(text, heading, language) else "")
+    return phrase or ("" if last else _label(text, kind == HEADING, language))
 
 
 def _is_question(text: str) -> bool:
@@ -139,13 +146,17 @@ def _is_question(text: str) -> bool:
     return is_marked and not re.search(r"[^\s.]{5,}[.。।۔][\"'”’»]?\s+\S", ending)
 
 
-def _is_label(text: str, heading: bool, language: Language) -> bool:
-    """Whether it is a short heading or a short line that ends with a colon, and has no colon within."""
+def _label(text: str, heading: bool, language: Language) -> str:
+    """`label` or `heading`: of a short line that ends with a colon, and of a heading that is no sentence.
+
+    Neither has a colon within.
+    """
     body = text.rstrip(":： ")
     introduces = heading or body != text
     if not introduces or re.search("[:：]", body) or body[-1:] in ".!。！।":
-        return False
-    return len(body.split()) <= LABEL_WORDS if language.spaced else len(body) <= LABEL_LETTERS
+        return ""
+    is_short = len(body.split()) <= LABEL_WORDS if language.spaced else len(body) <= LABEL_LETTERS
+    return "label" if is_short else HEADING if heading else ""
 
 
 def _kind(text: str, divides: re.Pattern[str], kinds: dict[str, re.Pattern[str]]) -> str:

@@ -478,7 +478,7 @@ def test_contexts_may_be_in_several_columns_or_in_one_cell_with_a_mark_between_t
 def test_a_mark_divides_texts_of_any_name_and_source_but_not_json() -> None:
     mapping = {"context": "retrieved_contexts[||]"}
     assert columns_of_row({"context": "a || b"}, mapping) == {"retrieved_contexts": ["a", "b"]}
-    assert "json.loads" in message_of([{"context": '["a || b", "c"]'}], mapping)
+    assert columns_of_row({"context": '["a || b", "c"]'}, mapping) == {"retrieved_contexts": ["a || b", "c"]}
 
 
 def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) -> None:
@@ -497,7 +497,7 @@ BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, pla
     ({"result": {"text": "a"}}, {}, "column 'result' (read as response)", "expected a string, received {"),
     ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
     ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
-    ({"contexts": '["a"]'}, {}, READ_AS, "parse it with json.loads"),
+    ({"contexts": '["a"'}, {}, READ_AS, "parse it with json.loads"),
     ({"contexts": ["a", {}]}, {}, f"{READ_AS}, item 2", "received {}"),
     ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received ['a']"),
     ({"ground_truths": ["r", "s"]}, {}, "column 'ground_truths' (read as reference)", "Keep the best one"),
@@ -555,7 +555,7 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_place(
 
 @pytest.mark.parametrize("name", ["data.csv", "data.xlsx"])
 @pytest.mark.parametrize("column", ["contexts", "context", "ground_truths"])
-@pytest.mark.parametrize("cell", ['["a", "b', "['a', 'b']", "['a' 'b']", "array(['a'])"])
+@pytest.mark.parametrize("cell", ['["a", "b', "['a' 'b']", "array(['a'])"])
 def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
     tmp_path: Path, name: str, column: str, cell: str
 ) -> None:
@@ -567,11 +567,9 @@ def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
 
 
 ENCODED: list[tuple[str, str, str]] = [
-    ("question\na\n", "utf-16", "UTF-16"),
     ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
     ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
     ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
-    ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
     ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
 ]
 
@@ -585,8 +583,8 @@ def test_another_encoding_is_named(text: str, encoding: str, looks: str, tmp_pat
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.tsv"])
 def test_another_encoding_is_an_error_with_the_line(tmp_path: Path, name: str) -> None:
-    path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "año"}\n', "latin-1")
-    assert message_of(path).startswith(f"{name}, line 2: expected UTF-8, received the byte 0xf1.")
+    path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "wąż"}\n', "cp1250")
+    assert message_of(path).startswith(f"{name}, line 2: expected UTF-8, received the byte 0x")
 
 
 def test_paths_and_objects_that_are_no_dataset_are_errors(tmp_path: Path) -> None:

@@ -337,7 +337,8 @@ def test_documents_are_read_by_their_text(case: str) -> None:
 @pytest.mark.parametrize("document", [{"text": "a", "content": "b"}, {"body": "a"}, {"text": 5, "id": 1}, [1]])
 def test_documents_without_a_text_are_refused(document: Any) -> None:
     message = message_of([{"contexts": ["a", document]}], ["retrieved_contexts"])
-    assert "item 2: expected a string or a document with the text in `page_content`, `text` or `content`" in message
+    assert "item 2: expected a string or an object with one text, in one of `page_content`, `content`, " in message
+    assert "`node.text`" in message
 
 
 # Numbers in text columns

@@ -173,7 +173,7 @@ def test_a_score_that_is_none_gives_no_order_and_is_an_error_where_it_is_needed(
     assert "item 2: expected a number" in samples[0].wrong["document_score"]
 
 
-@pytest.mark.parametrize("cell", ["['a', 'b']", "[broken", "('a', 'b')"])
+@pytest.mark.parametrize("cell", ["[broken", "('a', 'b')"])
 def test_a_cell_that_python_wrote_is_refused_as_before(cell: str, tmp_path: Path) -> None:
     samples = open_dataset(write_csv(tmp_path / "log.csv", [line("q", "0.1", cell), line("q", "0.2", "b")]))
     with pytest.raises(DatasetError, match=r"log\.csv, row 2: column 'reference' "):

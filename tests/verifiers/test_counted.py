@@ -273,7 +273,7 @@ def test_markdown_and_citation_marks_are_left_out_and_offsets_are_those_of_the_t
         ("The bridge", "label"),
         ("Sure, here is the answer:", "introduction"),
         ("Length: it is very long.", ""),
-        ("It is green,", ""),
+        ("It is green", ""),
         ("It has a name.", ""),
         ("It is old.", ""),
         ("Yes", ""),
@@ -307,7 +307,7 @@ def test_signs_that_were_divided_from_a_sentence_belong_to_it() -> None:
         ("1.5 km\n2.5 km", ["1.5 km", "2.5 km"]),
         ("1921\n1922", ["1921", "1922"]),
         ("2 * 3 * 4 = 24", ["2 * 3 * 4 = 24"]),
-        ("snake_case_name and __init__ here", ["snake_case_name and init here"]),
+        ("snake_case_name and __init__ here", ["snake_case_name and __init__ here"]),
         ("**It is green. It is long.**", ["It is green.", "It is long."]),
     ],
 )

@@ -1,12 +1,15 @@
 """JSONL and JSON files."""
 
+import codecs
+import gzip
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from rag_evaluator.dataset.json_values import Several
 from rag_evaluator.errors import DatasetError
@@ -22,6 +25,11 @@ LETTERS = {
 }
 """What Excel writes in Japan, China and the West -> what it is known by: kana, the commonest Chinese letters; no signs
 but Western ones, one of them behind a Latin letter."""
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+READ_AS_WELL = ("CP1252", "UTF-16")
+PACKED = ".gz"
+TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+"""Suffixes of text files."""
 # Keys under which datasets are exported as one object, {key: [objects]}.
 _ROW_LISTS = ("samples", "data", "rows", "results")
 
@@ -59,10 +67,43 @@ def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:
         yield InputRecord(where, as_row(row, where, "Make each row {column name: value}."))
 
 
+def suffix_of(path: Path) -> str:
+    """The suffix in small letters; of a packed text `.csv` and the like."""
+    inner = Path(path.stem).suffix.lower()
+    return inner if path.suffix.lower() == PACKED and inner in TEXTS else path.suffix.lower()
+
+
+def opened(path: Path) -> BinaryIO:
+    """The bytes of a file, unpacked."""
+    return cast(BinaryIO, gzip.open(path)) if path.suffix.lower() == PACKED else path.open("rb")
+
+
 def read_text(path: Path) -> str:
     """The whole file, without a byte order mark; DatasetError with the line of the first byte that is not UTF-8."""
-    with library_errors(path.name, "a readable file", "Check its permissions."):
-        return _decoded(path.read_bytes(), path, 1)
+    with library_errors(path.name, "a readable file", "Check its permissions."), opened(path) as file:
+        return _decoded(file.read(), path, 1)
+
+
+def encoding_note(source: Any) -> str:
+    """That a file is read as something else than UTF-8; empty for UTF-8 and what is no text file. Any: a dataset."""
+    path = Path(source).expanduser() if isinstance(source, str | Path) else Path()
+    encoding = _encoding(path, path.stat().st_mtime_ns) if suffix_of(path) in TEXTS else ""
+    return f"{path.name} is no UTF-8, and is read as {encoding}. If letters look wrong, save it as UTF-8" * bool(
+        encoding
+    )
+
+
+@lru_cache(maxsize=4)
+def _encoding(path: Path, _: int) -> str:
+    """Of a file that is no UTF-8, see `_encoding_of`; the number is when it was written."""
+    with opened(path) as file:
+        try:
+            for _part in codecs.iterdecode(iter(partial(file.read, 1 << 20), b""), "utf-8"):
+                pass
+        except UnicodeDecodeError:
+            file.seek(0)
+            return _encoding_of(file.read())
+    return ""
 
 
 def _decoded(data: bytes, path: Path, line: int) -> str:
@@ -71,7 +112,9 @@ def _decoded(data: bytes, path: Path, line: int) -> str:
         return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         line += data.count(b"\n", 0, error.start)
-        encoding = _encoding_of(path.read_bytes())
+        encoding = _encoding(path, path.stat().st_mtime_ns)
+        if encoding in READ_AS_WELL:
+            return data.decode(encoding)
         looks = f" The file looks like {encoding}." if encoding else ""
         raise DatasetError(
             f"{path.name}, line {line}: expected UTF-8, received the byte 0x{data[error.start]:02x}.{looks} "
@@ -82,7 +125,7 @@ def _decoded(data: bytes, path: Path, line: int) -> str:
 
 def _encoding_of(data: bytes) -> str:
     """What the bytes of a file that is no UTF-8 look like; empty where nobody knows."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if data[:2] in UTF_16:
         return "UTF-16"
     for encoding, letters in LETTERS.items():
         with suppress(UnicodeDecodeError):
@@ -108,10 +151,15 @@ def read_jsonl(path: Path) -> Iterator[InputRecord]:
     """One object per line; blank lines are skipped and still counted. Only "\\n" ends a line."""
     advice = "Write one object per line, or rename a JSON document to .json."
     with library_errors(path.name, "a readable file", "Check its permissions."):
-        file = path.open("rb")
+        file = opened(path)
+        lines: Iterable[bytes | str] = file
+        if file.read(2) in UTF_16:
+            lines = read_text(path).split("\n")
+        file.seek(0)
     with file:
-        for number, data in enumerate(file, start=1):
-            line = _decoded(data, path, number).rstrip()  # an object that goes on is broken here, not on the next line
+        for number, data in enumerate(lines, start=1):
+            text = data if isinstance(data, str) else _decoded(data, path, number)
+            line = text.rstrip()  # an object that goes on is broken here, not on the next line
             if line:
                 where = f"{path.name}, line {number}"
                 yield InputRecord(where, as_row(_parse(line, path.name, number, advice), where, advice))

@@ -13,7 +13,7 @@ from typing import Any
 from rag_evaluator.dataset.json_values import EMPTY, Unwritable, as_number, plain
 from rag_evaluator.errors import DatasetError
 
-from .json_files import InputRecord, joined, library_errors, read_text
+from .json_files import InputRecord, joined, library_errors, read_text, suffix_of
 
 SUFFIXES = (".csv", ".tsv", ".xlsx")  # of files in which a list is JSON text in a cell
 # the first two sheets of a workbook that this program writes
@@ -32,7 +32,7 @@ _TO_ESCAPE = re.compile(f"'*{_START}")
 
 def is_cells(path: Path) -> bool:
     """Whether the values of a file are cells."""
-    return path.suffix.lower() in SUFFIXES
+    return suffix_of(path) in SUFFIXES
 
 
 def read_csv(path: Path) -> Iterator[InputRecord]:
@@ -137,6 +137,20 @@ def sheets_of(source: Any) -> str:
         f"{path.name} has the sheets {titles}: the first that is not hidden is read, {sheet.title!r}. If your rows are "
         "in another one, put that first"
     )
+
+
+def cells_of(source: Any) -> Iterator[str]:
+    """Sentences about merged cells and hidden rows of the sheet that is read. Any: a dataset."""
+    path = Path(source).expanduser() if isinstance(source, str | Path) else Path()
+    if path.suffix.lower() != ".xlsx":
+        return
+    with _opened(path) as book:
+        sheet, _ = _read_sheet(path, book)
+        xml = book._archive.read(sheet._worksheet_path.lstrip("/"))
+    if merged := len(re.findall(rb"<mergeCell\s", xml)):
+        yield f"{path.name}: merged cells: {merged}. Only the first cell of a range has the value"
+    if hidden := len(re.findall(rb"<row\s[^>]*\bhidden=[\"'](?:1|true)", xml)):
+        yield f"{path.name}: hidden rows: {hidden}. They are read as the others are"
 
 
 def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, is_calculated: bool) -> Any:

@@ -41,12 +41,14 @@ class Dataset:
         path: None where its rows came from Python; they are those that the run has kept.
         samples: its rows.
         mapping: the user's names of columns, `columns` of the configuration.
+        responses: of the configuration.
     """
 
     name: str
     path: Path | None
     samples: Samples
     mapping: Mapping[str, str]
+    responses: str | None = None
 
     @cached_property
     def names(self) -> list[str]:
@@ -169,15 +171,18 @@ def apply_reviews(
 def _dataset(run: Run, user_data: str | Path | None) -> Dataset:
     """The dataset that a run has judged; where its rows came from Python, as the run has kept them."""
     mapping = run.config.get("columns") or {}
+    responses = run.config.get("responses")
     configured = user_data or run.config.get("dataset")
     if configured is None:
         added = {*run.metrics, *ADDED}
         rows = [{name: value for name, value in row.items() if name not in added} for row in run.rows()]
-        return Dataset(f"{run.folder / 'scores.jsonl'}", None, open_dataset(rows, mapping), mapping)
+        return Dataset(
+            f"{run.folder / 'scores.jsonl'}", None, open_dataset(rows, mapping, responses), mapping, responses
+        )
     path = Path(configured).expanduser()
     if not path.exists():
         raise DatasetError(f"{path}: the dataset of this run is not there any more. Say where it is: --dataset FILE")
-    return Dataset(path.name, path, open_dataset(path, mapping), mapping)
+    return Dataset(path.name, path, open_dataset(path, mapping, responses), mapping, responses)
 
 
 @dataclass(frozen=True)
@@ -228,8 +233,10 @@ class RevisedRow:
         """The row with its corrections, in the user's own columns."""
         values = dict(self.sample.row)
         if dataset.in_cells:  # lists are no longer JSON text in a cell
-            held = self.sample.columns.items()
-            values |= {name: value for column, value in held for name in dataset.column_of(column, self.sample)}
+            held = dict(self.sample.columns)
+            if self.sample.response:  # it stays as it was written, with what is around what is said
+                held.pop("response", None)
+            values |= {name: value for column, value in held.items() for name in dataset.column_of(column, self.sample)}
         for column, record in self.corrections.items():
             for name in dataset.column_of(column, self.sample):
                 is_listed = isinstance(values.get(name), list) and isinstance(record.after, str)  # `ground_truths`
@@ -319,7 +326,8 @@ def write_revision(rows: Sequence[RevisedRow], dataset: Dataset, out: Path) -> N
             for row in kept:
                 line = None if row.corrections else old.get(row.sample.index)
                 file.write(line or json_line(row.values(dataset)))
-        if [sample.digest for sample in open_dataset(path, dataset.mapping)] != [row.digest for row in kept]:
+        written = open_dataset(path, dataset.mapping, dataset.responses)
+        if [sample.digest for sample in written] != [row.digest for row in kept]:
             raise DatasetError(f"{out}: JSON lines cannot hold this dataset as it was reviewed. Correct it by hand.")
         # before the dataset gets its name: whenever this is killed, no dataset lacks its history
         write_lines(history_path(out), [*old_history(dataset), *_history(rows, dataset)])

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import accepted_names, check_questions, open_dataset, optional_texts
+from rag_evaluator.dataset import AS_WRITTEN, accepted_names, check_questions, open_dataset, optional_texts
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files import ACTIVITY, Appender, Progress, automatic, json_line, write_lines
 from rag_evaluator.judge import run
@@ -126,7 +126,7 @@ def _row(question: str, output: Any) -> Row:
     try:
         if isinstance(output, BaseException):
             raise output
-        [sample] = samples = open_dataset([{**output_row(output), "user_input": question}])
+        [sample] = samples = open_dataset([{**output_row(output), "user_input": question}], responses=AS_WRITTEN)
         samples.check_readable(RETURNED)
         returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
         if any(name in sample.row for name in accepted_names("response")):

@@ -172,7 +172,7 @@ def of_journal(journal: Journal) -> ProbeStage:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call probe again.")
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
         raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
-    rows = rows_again(config.dataset, config.columns, journal.plan.part)
+    rows = rows_again(config.dataset, dict(config), journal.plan.part)
     return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import TemplateError
 
 from rag_evaluator.config import JudgeConfig
+from rag_evaluator.dataset import ASSISTANT, CHANNEL, FINAL, THOUGHTS
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError
 from rag_evaluator.hub import load_failure
@@ -22,12 +23,9 @@ if TYPE_CHECKING:
 VARIABLES = ("enable_thinking", "thinking")  # of templates; the second is DeepSeek's and Granite's
 OPENINGS = (
     # What the model begins a thought with, what it ends one with, and a thought that is empty.
-    ("<think>\n", "</think>", "<think>\n\n</think>\n\n"),  # Qwen3, DeepSeek, R1-Distill, QwQ, GLM, MiniMax, SmolLM3
-    ("[THINK]", "[/THINK]", "[THINK][/THINK]"),  # Magistral
+    ("<think>\n", THOUGHTS["<think>"], "<think>\n\n</think>\n\n"),
+    ("[THINK]", THOUGHTS["[THINK]"], "[THINK][/THINK]"),
 )
-# GPT-OSS writes thoughts and answers in channels
-ASSISTANT = "<|start|>assistant"
-CHANNEL = "<|channel|>"
 CHANNELS = (f"{CHANNEL}analysis<|message|>", "<|end|>")
 MARKERS = {marker.strip() for opening, end, _ in OPENINGS for marker in (opening, end)}
 TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt on every day
@@ -108,7 +106,7 @@ def ready_to_answer(after: str, vocabulary: Container[str]) -> str:
         if _ends_with(after, opening):
             return after.rstrip().removesuffix(opening.strip()) + empty
     has_channels = after.endswith(ASSISTANT) and CHANNEL in vocabulary
-    return f"{after}{CHANNEL}final<|message|>" if has_channels else after
+    return f"{after}{FINAL}" if has_channels else after
 
 
 def check_template(chat_template: str) -> None:

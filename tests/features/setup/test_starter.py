@@ -237,7 +237,7 @@ def test_the_name_of_a_language_in_another_language_asks_what_was_meant(tmp_path
 
 
 FAULTS: list[tuple[str, bytes, str]] = [
-    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), "looks like CP1252"),
+    ("rows.csv", "質問,回答\nノルは誰？,画家です\n".encode("cp932"), "looks like CP932"),
     ("rows.csv", b"question,answer\n12,34\n", "--language es"),
     ("rows.doc", b"x", "received the suffix"),
 ]

@@ -1,0 +1,110 @@
+"""`read_response`: what a response says, and what is around it: thoughts, citation marks, signs of bold."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from .marks import Piece, divided_by_marks, said, structure_of
+
+AS_WRITTEN = "as_written"  # what `responses` of the configuration says where all of a response counts
+THOUGHT = "thought"
+THOUGHTS = {
+    "<think>": "</think>",  # Qwen3, DeepSeek, R1-Distill, QwQ, GLM, MiniMax, SmolLM3
+    "[THINK]": "[/THINK]",  # Magistral
+    "<thinking>": "</thinking>",
+    "<reasoning>": "</reasoning>",
+    "<thought>": "</thought>",
+    "<seed:think>": "</seed:think>",
+    "◁think▷": "◁/think▷",  # Kimi
+}
+"""What a thought begins with -> what it ends with."""
+# GPT-OSS writes thoughts and answers in channels; where its special tokens are lost, their names are left
+ASSISTANT = "<|start|>assistant"
+CHANNEL = "<|channel|>"
+FINAL = f"{CHANNEL}final<|message|>"
+CHANNELS = re.compile(rf"\s*(?:{re.escape(ASSISTANT)}|{re.escape(CHANNEL)})")
+NAMES_ONLY = re.compile(r"\s*analysis(?=\S).*?assistantfinal", re.DOTALL)
+RETURN = re.compile(r"\s*<\|(?:end|return)\|>\s*\Z")
+ENDS = "|".join(map(re.escape, THOUGHTS.values()))
+TAG = re.compile(
+    rf"^[ \t>]*(?P<begin>{'|'.join(map(re.escape, THOUGHTS))})|(?:{ENDS})\s*(?:\n\s*|\Z)|(?<=\n)(?:{ENDS})\s*",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""A thought begins on a line of its own; only its end is there where the prompt has begun it."""
+FENCE = "```"
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response in pieces, which together are its text.
+
+    Attributes:
+        endless: what a thought begins with that never ends; empty: each one ends.
+    """
+
+    pieces: tuple[Piece, ...]
+    endless: str = ""
+
+    @property
+    def said(self) -> str:
+        """What metrics see; nothing where a thought never ends."""
+        return "" if self.endless else said(self.pieces)
+
+    @property
+    def why_silent(self) -> str:
+        """Why nothing is said, where thoughts are the reason."""
+        if self.endless:
+            return f"a thought begins with {self.endless} and never ends"
+        return "nothing follows its thought" if THOUGHT in self.kinds and not self.said.strip() else ""
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """What is around what is said, and the parts of Markdown in it that claim nothing, each once."""
+        if self.endless:
+            return (f"{THOUGHT} that never ends",)
+        around = [piece.kind for piece in self.pieces if piece.kind]
+        return tuple(dict.fromkeys([*around, *(kind for _, _, kind in structure_of(self.said))]))
+
+
+def read_response(text: str) -> Response:
+    """What a response says, and what is around it."""
+    thoughts, endless = _thoughts(text)
+    pieces = []
+    place = 0
+    for start, end in thoughts:
+        pieces += [*divided_by_marks(text[place:start]), Piece(text[start:end], THOUGHT)]
+        place = end
+    pieces += divided_by_marks(text[place:])
+    return Response(tuple(piece for piece in pieces if piece.text), endless)
+
+
+def _thoughts(text: str) -> tuple[list[tuple[int, int]], str]:
+    """Where thoughts are, and what one begins with that never ends."""
+    if CHANNELS.match(text):
+        start = text.rfind(FINAL)
+        end = RETURN.search(text)
+        if start < 0:
+            return [(0, len(text))], CHANNEL
+        return [(0, start + len(FINAL)), *([end.span()] if end else [])], ""
+    if match := NAMES_ONLY.match(text):
+        return [match.span()], ""
+    return _tagged(text)
+
+
+def _tagged(text: str) -> tuple[list[tuple[int, int]], str]:
+    thoughts: list[tuple[int, int]] = []
+    place = at = 0
+    while tag := TAG.search(text, at):
+        at = tag.end()
+        if text.count(FENCE, place, tag.start()) % 2:  # within code
+            continue
+        begin = tag["begin"] or ""
+        if begin:
+            closes = THOUGHTS.get(begin) or THOUGHTS.get(begin.lower()) or THOUGHTS[begin.upper()]
+            end = re.compile(rf"{re.escape(closes)}\s*", re.IGNORECASE).search(text, at)
+            if end is None:
+                return [*thoughts, (tag.start(), len(text))], begin
+            at = end.end()
+        thoughts.append((tag.start() if begin else place, at))
+        place = at
+    return thoughts, ""

@@ -95,11 +95,13 @@ class Calibration:
         combination: fitted to the labels.
         metric: whose sentences were labelled.
         signature: parts of the metric's signature on which its probabilities depend, and its language.
+        clusters: digests of the clusters whose labels were used.
     """
 
     combination: Combination
     metric: str
     signature: Mapping[str, str]
+    clusters: frozenset[str]
 
     @classmethod
     def read(cls, path: Path) -> "Calibration":
@@ -107,7 +109,8 @@ class Calibration:
         try:
             values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))  # Any: JSON
             combination = Combination(**{name: float(value) for name, value in values["combination"].items()})
-            made = cls(combination, str(values["metric"]), dict(values["signature"]))
+            clusters = frozenset(map(str, values["clusters"]))
+            made = cls(combination, str(values["metric"]), dict(values["signature"]), clusters)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
                 f"verifier.calibration: {path} is no calibration ({type(error).__name__}: {error}). `certify RESULTS "

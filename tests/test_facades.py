@@ -49,6 +49,7 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.report.texts.TextPart": BY_HAND,
     "rag_evaluator.results.xlsx": "a limit of Excel is made small",
     "rag_evaluator.run.worker_journal.WorkerJournal": "two workers publish the same chunk",
+    "rag_evaluator.statistics.auc.BaselineVerdict": BY_HAND,
     "rag_evaluator.tasks.evaluation": "what writes results is made to fail",
     "rag_evaluator.tasks.question": "what shows progress is exchanged",
 }

@@ -89,7 +89,7 @@ def combination_of(supported: Sequence[float], unsupported: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What labels of sentences say of a judge's probabilities, as `certify --calibrate` writes it.
+    """What labels of sentences say of a judge's probabilities, as `calibration.json` holds it.
 
     Attributes:
         combination: fitted to the labels.
@@ -113,8 +113,8 @@ class Calibration:
             made = cls(combination, str(values["metric"]), dict(values["signature"]), clusters)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
-                f"verifier.calibration: {path} is no calibration ({type(error).__name__}: {error}). `certify RESULTS "
-                "--labels SHEET --calibrate` writes one."
+                f"verifier.calibration: {path} is no calibration ({type(error).__name__}: {error}). How labels of "
+                "sentences give one: docs/small-judges.md."
             ) from error
         if not all(map(math.isfinite, asdict(combination).values())):
             raise ConfigError(f"verifier.calibration: {path}: the weights are not all numbers. Make it again.")

@@ -141,13 +141,12 @@ def certify(
 def _not_calibrated(run: Run, tables: Sequence[LabelTable]) -> tuple[list[LabelTable], int]:
     """The labels without those of clusters that the run's own calibration has seen, and how many these are."""
     path = (run.config.get("verifier") or {}).get("calibration")
-    seen = Calibration.read(Path(path)).clusters if path else frozenset[str]()
+    if not path:
+        return list(tables), 0
+    seen = Calibration.read(Path(path)).clusters
     reporting = reporting_of(run.manifest)
-    rows = {
-        row
-        for row, sample in enumerate(run.samples)
-        if seen and short_digest(unit_of(sample, cluster_of(sample, reporting))) in seen
-    }
+    units = (unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples)
+    rows = {row for row, unit in enumerate(units) if short_digest(unit) in seen}
     kept = [replace(table, labels=[label for label in table.labels if label.row not in rows]) for table in tables]
     return kept, sum(len(table.labels) for table in tables) - sum(len(table.labels) for table in kept)
 

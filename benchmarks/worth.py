@@ -14,21 +14,19 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.report import table
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.files import short_digest
-from rag_evaluator.results import Run, verified
+from rag_evaluator.results import Run, verified, with_ends
+from rag_evaluator.statistics import compare_with_baselines
+from rag_evaluator.statistics.auc import Area
 from rag_evaluator.verifiers import sentences_of, shares_of_words
 
 HALVES = ("choose", "report")
 METRIC = "groundedness"
-DRAWS = 2000  # of questions, for an interval
-Floats = NDArray[np.float64]
 
 
 class Sentence(NamedTuple):
@@ -73,57 +71,41 @@ def sentences(run: Run) -> Iterator[Sentence]:
             yield Sentence(question, place, int(not is_marked), label, {**figures, **both})
 
 
-def auc(figures: Floats, labels: Floats) -> float:
-    """How often a figure of label 1 is above one of label 0, equal ones counted half."""
-    differences = figures[labels == 1][:, None] - figures[labels == 0][None]
-    return float(np.mean((differences > 0) + (differences == 0) / 2))
-
-
-def interval(values: Sequence[Floats], labels: Floats, questions: Sequence[str]) -> str:
-    """The AUC of the first figures, less that of others if there are some, with its bootstrap interval by question."""
-    places = [np.flatnonzero(np.array(questions) == question) for question in dict.fromkeys(questions)]
-    random = np.random.default_rng(0)
-
-    def of(chosen: NDArray[np.intp]) -> float:
-        first, *others = (auc(side[chosen], labels[chosen]) for side in values)
-        return first - sum(others)
-
-    made = []
-    for _ in range(DRAWS):
-        chosen = np.concatenate([places[number] for number in random.integers(len(places), size=len(places))])
-        if 0 < labels[chosen].sum() < len(chosen):
-            made.append(of(chosen))
-    low, high = np.quantile(made, (0.025, 0.975))
-    return f"{of(np.arange(len(labels))):.2f} [{low:.2f}, {high:.2f}]"
+def shown(area: Area) -> str:
+    """An AUC, or a difference, with its interval."""
+    return with_ends(area.value, area.ci_low, area.ci_high)
 
 
 def lines_of(name: str, made: Sequence[Sentence]) -> Iterator[list[str]]:
     """A line of each way: AUC by sentence, less that of words, AUC by row by mean and lowest."""
-    labels = np.array([sentence.is_supported for sentence in made], np.float64)
+    labels = [sentence.is_supported for sentence in made]
     questions = [sentence.question for sentence in made]
     rows = {sentence.row: sentence for sentence in made}
-    row_labels = np.array([sentence.row_is_supported for sentence in rows.values()], np.float64)
+    row_labels = [sentence.row_is_supported for sentence in rows.values()]
     row_questions = [sentence.question for sentence in rows.values()]
-    words = np.array([sentence.figures["words"] for sentence in made])
+    words = [sentence.figures["words"] for sentence in made]
+
+    def by_row(values: Sequence[float]) -> str:
+        verdict = compare_with_baselines(values, row_labels, {"itself": values}, row_questions)
+        return shown(verdict.area) if verdict else "-"
+
     for way in made[0].figures:
-        values = np.array([sentence.figures[way] for sentence in made])
-        grouped = [[s.figures[way] for s in made if s.row == row] for row in rows]
-        above = "" if way == "words" else interval([values, words], labels, questions)
-        by_row = [
-            interval([np.array([reduce(group) for group in grouped])], row_labels, row_questions)
-            for reduce in (np.mean, min)
+        values = [sentence.figures[way] for sentence in made]
+        grouped = [[sentence.figures[way] for sentence in made if sentence.row == row] for row in rows]
+        verdict = compare_with_baselines(values, labels, {"words": words}, questions)
+        assert verdict is not None, "sentences of one kind only"
+        above = "" if way == "words" else shown(verdict.baselines["words"].difference)
+        yield [
+            name,
+            way,
+            shown(verdict.area),
+            above,
+            by_row(list(map(fmean, grouped))),
+            by_row(list(map(min, grouped))),
         ]
-        yield [name, way, interval([values], labels, questions), above, *by_row]
-    counts = np.array([-sum(sentence.row == row for sentence in made) for row in rows], np.float64)
-    length = interval([counts], row_labels, row_questions)
-    yield [
-        name,
-        f"fewer sentences ({len(made)}, {int((1 - labels).sum())} marked; {len(rows)} rows)",
-        "",
-        "",
-        length,
-        length,
-    ]
+    length = by_row([-float(sum(sentence.row == row for sentence in made)) for row in rows])
+    about = f"{len(made)}, {len(made) - sum(labels)} marked; {len(rows)} rows"
+    yield [name, f"fewer sentences ({about})", "", "", length, length]
 
 
 def main(words: Sequence[str] | None = None) -> None:

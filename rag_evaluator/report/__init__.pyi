@@ -1,3 +1,5 @@
+from .charts import chart as chart
+from .charts import reliability_chart as reliability_chart
 from .compared import comparison_html as comparison_html
 from .document import MARK as MARK
 from .document import write_document as write_document

@@ -184,6 +184,35 @@ def _ticks(title: str, count: int = 5) -> Spec:
     return {"title": title, "tickCount": count, "format": ".3~f"}
 
 
+def reliability_chart(sides: Mapping[str, Sequence[Mapping[str, float]]]) -> Spec:
+    """Draw the share that came true over the mean probability, with the line where both are equal.
+
+    Args:
+        sides: what the points of each colour are of, at most two -> lines with `probability` and `supported`, in order.
+    """
+    values = [{**line, "label": label} for label, lines in sides.items() for line in lines]
+    x, y = (
+        _along(field, (0.0, 1.0), _ticks(title))
+        for field, title in (("probability", "Mean probability"), ("supported", "Supported"))
+    )
+    ends = [{"probability": end, "supported": end} for end in (0, 1)]
+    color = {
+        "field": "label",
+        "sort": None,
+        "scale": {"domain": list(sides), "range": [FIRST, SECOND]},
+        "legend": {"title": None, "labelColor": INK, "orient": "right"},
+    }
+    return {
+        "width": WIDTH,
+        "height": WIDTH,
+        "encoding": {"x": x, "y": y},
+        "layer": [
+            {"data": {"values": ends}, "mark": {"type": "line", "color": QUIET, "strokeWidth": 1}},
+            {"data": {"values": values}, "mark": {"type": "line", "point": True}, "encoding": {"color": color}},
+        ],
+    }
+
+
 def why_no_charts() -> str:
     """Say why a page has no charts; empty where they can be drawn."""
     return "" if find_spec("vl_convert") else NO_CHARTS

@@ -156,19 +156,26 @@ def calibration_of(
             "auc": asdict(auc(pairs_of(held_out, rows.labels, units, rows.weights), level)),
             "auc_before": asdict(auc(pairs_of(before, rows.labels, units, rows.weights), level)),
             "reliability": reliability(held_out, rows.labels, rows.weights),
+            "reliability_before": reliability(before, rows.labels, rows.weights),
         },
     }
 
 
-def calibration_sentence(calibration: Json, path: Path) -> str:
-    """Return how far its probabilities are off, and what to do with it."""
+def calibration_sentence(calibration: Json) -> str:
+    """Return how far its probabilities are off."""
     held_out = calibration["held_out"]
     return (
         f"By {calibration['labels']} labels of sentences, held out in turn, the probabilities are off by "
         f"{held_out['calibration_error']:.2f} on average, without a calibration by "
-        f"{held_out['calibration_error_before']:.2f}. To use it: verifier.calibration: {path}, and as "
-        f"{calibration['supported']:.0%} are supported, verifier.threshold: {calibration['supported']:.2f} to find "
-        "as many of both kinds."
+        f"{held_out['calibration_error_before']:.2f}."
+    )
+
+
+def calibration_use(calibration: Json, path: Path) -> str:
+    """Return what to do with it."""
+    return (
+        f"To use it: verifier.calibration: {path}, and as {calibration['supported']:.0%} are supported, "
+        f"verifier.threshold: {calibration['supported']:.2f} to find as many of both kinds."
     )
 
 

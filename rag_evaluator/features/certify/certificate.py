@@ -33,7 +33,7 @@ from rag_evaluator.statistics import Scale
 from rag_evaluator.tasks import open_run, refresh_report
 from rag_evaluator.verifiers import Calibration
 
-from .calibrating import CALIBRATION, calibration_of, calibration_sentence
+from .calibrating import CALIBRATION, calibration_of, calibration_sentence, calibration_use
 from .certification import Disagreement, by_metric, compared
 from .conclusion import certify_conclusion
 from .draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
@@ -131,7 +131,7 @@ def certify(
     is_like = any(table.draw is not None and table.draw.like for table in tables)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
-    more = [calibration_sentence(calibration, calibrated)] if calibration else []
+    more = [f"{calibration_sentence(calibration)} {calibration_use(calibration, calibrated)}"] if calibration else []
     if left_out:
         more.append(f"Not counted: {counted(left_out, 'label')} of clusters by which the run was calibrated.")
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged, *more])

@@ -126,6 +126,7 @@ def _sentence(metric: str, part: Figures, config: Json) -> str:
             share, low, high = (100 * area[name] for name in ("value", "ci_low", "ci_high"))
             percent = with_ends_beside([100 * CHANCE, 100 * GOOD], share, low, high, digits=0)
             figures = f"{ranks} {pair} in {percent.replace(' [', ' % [')} of pairs"
+            figures += f" (by {part['ranked_by']})" if "ranked_by" in part else ""
         unknown = " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
         figures = f"{figures}, by {labels}{unknown}"
     if verdict["word"] == "not shown":

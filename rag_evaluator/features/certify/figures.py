@@ -25,7 +25,7 @@ from rag_evaluator.statistics import (
 )
 
 from .agreement import binary_agreement, graded_agreement
-from .coefficients import Coefficient, pairs_of
+from .coefficients import Coefficient, auc, concordance, pairs_of
 from .counting import COUNTING
 from .draws import DrawRecord
 from .krippendorff import krippendorff_alpha
@@ -33,6 +33,7 @@ from .table import Label
 from .verdict import LEAST, judge_verdict
 
 MOST_GRADES = 101
+BY_PROBABILITIES = "the mean probability of its sentences"
 Value = TypeVar("Value", float, Array)
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
@@ -150,6 +151,8 @@ class Labelled:
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
         units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
+        finer: what ranks rows in place of their scores, higher for better ones: the mean probability of a row's
+            sentences; None: nothing.
     """
 
     metric: str
@@ -163,6 +166,7 @@ class Labelled:
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
     units: Sequence[str] | None = None
+    finer: Array | None = None
 
     @cached_property
     def means(self) -> Array:
@@ -243,17 +247,21 @@ def agreement_of(metric: Labelled, level: float) -> JsonDict:
         alpha = krippendorff_alpha(list(metric.ratings.values()))
         figures["annotator_alpha"] = {"level": "ordinal" if is_graded else "nominal", **alpha}
     scores = metric.moved if is_graded else _upright(metric.scale, metric.scores)
-    rows = pairs_of(scores, metric.votes, metric.clusters, metric.weights)
-    verdict = judge_verdict(rows, is_graded)
+    ranks = scores if metric.finer is None else metric.finer
+    rows, ranked = (pairs_of(side, metric.votes, metric.clusters, metric.weights) for side in (scores, ranks))
+    verdict = judge_verdict(ranked, is_graded)
     figures["verdict"] = verdict
-    if beside := compare_with_baselines(scores, metric.votes, metric.counted, metric.clusters, metric.weights):
+    if beside := compare_with_baselines(ranks, metric.votes, metric.counted, metric.clusters, metric.weights):
         figures[COUNTING] = asdict(beside)
+    if metric.finer is not None:
+        figures["ranked_by"] = BY_PROBABILITIES
     if metric.compared < LEAST:
         return {**figures, "reason": verdict["reason"]}
     if is_graded:
-        return {**figures, "graded": _json(graded_agreement(rows, metric.label_scale.grades, level))}
+        graded = graded_agreement(rows, metric.label_scale.grades, level) | {"concordance": concordance(ranked, level)}
+        return {**figures, "graded": _json(graded)}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = _json(binary_agreement(rows, limit, level))
+    binary = _json(binary_agreement(rows, limit, level) | {"auc": auc(ranked, level)})
     if binary["threshold"] is not None:
         binary["threshold"] = _upright(metric.scale, binary["threshold"])
     return {**figures, "binary": binary}

@@ -89,6 +89,7 @@ def write_labels(path: Path, count: int = len(NAMES)) -> Path:
     return path
 
 
+@pytest.mark.charts
 def test_a_run_uses_the_calibration_of_the_same_judge(tmp_path: Path) -> None:
     scored(tmp_path / "run")
     labels = write_labels(tmp_path / "labels.csv")
@@ -97,6 +98,8 @@ def test_a_run_uses_the_calibration_of_the_same_judge(tmp_path: Path) -> None:
     made = json.loads(path.read_text("utf-8"))
     assert (made["labels"], made["supported"], len(made["clusters"])) == (20, 0.55, 10)
     assert f"verifier.calibration: {path}" in certification.conclusion.sentences[-1]
+    report = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert 'alt="Reliability diagram. groundedness: By 20 labels of sentences' in report
     results = scored(tmp_path / "again", calibration=path)
     [first, second] = list(results)[1].scores["groundedness"].judgements[-1]["response"]["sentences"]
     assert first["probability"] > 0.5 > second["probability"], "of 0.45 and 0.40"
@@ -114,3 +117,24 @@ def test_too_few_labels_of_the_rarer_kind_are_refused_before_anything_is_written
     with pytest.raises(ResultsError, match="4 of the rarer class; 20 are needed"):
         certify(tmp_path / "run", write_labels(tmp_path / "labels.csv", 5), calibrate=True)
     assert not list((tmp_path / "run").glob("c*.json"))
+
+
+def test_labels_of_rows_are_ranked_by_the_mean_probability(tmp_path: Path) -> None:
+    """The shares of all rows are equal, as no probability reaches one half; people accept those of higher ones."""
+
+    def choices(prompt: Any, options: Any) -> dict[str, float]:
+        share = 0.4 + int(prompt.data.hypothesis.split()[0].strip("n")) / 1000
+        return dict(zip(options, (share, 1 - share), strict=True))
+
+    rows = [
+        {"user_input": "Where?", "retrieved_contexts": ["It is."], "response": f"{row}n is here.", "good": row > 9}
+        for row in range(20)
+    ]
+    judge = ScriptedJudge(choices=choices, model_id="j")
+    RAGEvaluator({"metrics": ["groundedness"]}, judge=judge).evaluate(rows, folder=tmp_path / "run")
+    made = certify(tmp_path / "run", label={"groundedness": "good"})
+    part = made.certificate["metrics"]["groundedness"]
+    assert part["ranked_by"] == "the mean probability of its sentences"
+    assert part["binary"]["auc"]["value"] == part["counting"]["area"]["value"] == 1
+    assert part["verdict"]["word"] == "useful"
+    assert "in 100 % [80, 100] of pairs (by the mean probability of its sentences)" in made.conclusion.sentences[0]

@@ -6,6 +6,8 @@ from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, with_ends_beside
 
 from .control import RULE, control_sentences, percent
+from .injection import INJECTED, injection_sentences
+from .injection import RULE as RULE_OF_ORDERS
 from .verdicts import ALPHA, CHANCE, LIMITS
 
 Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON
@@ -42,10 +44,12 @@ def probe_conclusion(report: Json, judges: Mapping[str, str], words: Sequence[ob
     metrics: Mapping[str, Cells] = report["metrics"]
     of_metrics = [_of_metric(metric, cells, judges.get(metric)) for metric, cells in metrics.items()]
     control = report.get("control", {})
-    sentences = [*of_metrics, *control_sentences(control), *_of_alarms(report)]
+    injected = report.get(INJECTED, {})
+    sentences = [*of_metrics, *injection_sentences(injected), *control_sentences(control), *_of_alarms(report)]
     if all(cell["missing"] == cell["pairs"] for cells in metrics.values() for cell in cells.values()):
         sentences = [f"Nothing is known: none of the changed rows ({report['rows']} were drawn) has both scores."]
-    return Conclusion(sentences, _next(report, words) if words else "", (*RULES, RULE) if control else RULES)
+    rules = [*RULES, *([RULE] if control else []), *([RULE_OF_ORDERS] if injected else [])]
+    return Conclusion(sentences, _next(report, words) if words else "", rules)
 
 
 def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample
@@ -21,6 +21,15 @@ from . import changes
 from .changes import Material, good_side
 from .control import AS_MANY, control_of
 from .feature import ProbeConfig
+from .injection import (
+    INJECTED,
+    PLACES,
+    Injection,
+    injection_grid,
+    injection_report,
+    injections_of,
+    steerable,
+)
 from .verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
 
 SAME_TEXT = "same_text"
@@ -33,6 +42,7 @@ ANSWERS = (
     "reference_coverage",
     "reference_agreement",
 )
+STEERABLE = (*SUPPORT, *ANSWERS)  # whose scores an order in the texts might move
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
 GOOD = "good"  # the side that is not changed
@@ -186,21 +196,26 @@ def drawn(samples: Iterable[Sample], size: int, seed: int) -> list[Sample]:
     return [sample for *_, sample in heapq.nsmallest(size, places, key=itemgetter(0, 1))]
 
 
-def pairs_of(samples: Iterable[Sample], size: int, language: Language, seed: int) -> tuple[list[int], list[ChangedRow]]:
-    """The places of the rows that are drawn, and what the probes make of them, by row, in the order of `PROBES`.
+class Drawn(NamedTuple):
+    """The places of the rows that are drawn, and what is made of them: by probes, and with texts put into them."""
 
-    A change that is not certain is left out.
-    """
+    rows: list[int]
+    pairs: list[ChangedRow]
+    injections: list[Injection]
+
+
+def changed(samples: Iterable[Sample], size: int, language: Language, seed: int) -> Drawn:
+    """Draw rows and change them: by row, in the order of `PROBES`. A change that is not certain is left out."""
     goods = list(map(good_side, drawn(samples, max(size, MATERIAL), seed)))
     material = Material(goods, language, seed)
     rows = sorted(goods[:size], key=lambda sample: sample.index)
     pairs = [
-        ChangedRow(good.index, name, good, changed)
+        ChangedRow(good.index, name, good, columns)
         for good in rows
         for name, probe in PROBES.items()
-        if not good.missing(probe.needs) and (changed := probe.change(good, material)) is not None
+        if not good.missing(probe.needs) and (columns := probe.change(good, material)) is not None
     ]
-    return [good.index for good in rows], pairs
+    return Drawn([good.index for good in rows], pairs, injections_of(rows, material))
 
 
 def probed(metrics: Metrics) -> dict[str, Metric]:
@@ -221,24 +236,27 @@ def concerned(pair: ChangedRow, metrics: Metrics) -> list[str]:
     ]
 
 
-def units_of(pairs: Sequence[ChangedRow], metrics: Metrics) -> list[ProbeUnit]:
-    """Both sides of each pair by each metric that it concerns, each once, by row."""
+def units_of(drawn_rows: Drawn, metrics: Metrics) -> list[ProbeUnit]:
+    """Both sides of each pair by each metric that it concerns, each once, by row; then the rows with injected texts."""
     keys: dict[tuple[int, str, str], Sample] = {}
-    for pair in pairs:
+    for pair in drawn_rows.pairs:
         for metric in concerned(pair, metrics):
             keys.setdefault((pair.row, GOOD, metric), pair.good)
             keys[pair.row, pair.probe, metric] = pair.bad
+    for injection in drawn_rows.injections:
+        for metric in steerable(injection, metrics, STEERABLE):
+            keys[injection.row, injection.side, metric] = injection.sample
     return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
-def report(
-    pairs: Sequence[ChangedRow], metrics: Metrics, records: Records, settings: ProbeConfig, language: Language
-) -> Any:
+def report(drawn_rows: Drawn, metrics: Metrics, records: Records, settings: ProbeConfig, language: Language) -> Any:
     """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures.
 
     `counting_words` of a cell is what `judge_cells` says of counted words in place of scores, see `RowCounter`.
-    `control` has the metrics of a verifier, see `control_of`; it is there only if there is one.
+    `control` has the metrics of a verifier, see `control_of`, `injected_instruction` those that orders might steer, see
+    `injection_report`; each is there only if there is one.
     """
+    pairs = drawn_rows.pairs
     by_cell: dict[tuple[str, str], list[ChangedRow]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
     for pair in pairs:
         for metric in concerned(pair, metrics):
@@ -266,12 +284,13 @@ def report(
         if name in used
     }
     whole = {"probes": about, "settings": {**settings.model_dump(), **LIMITS}, "metrics": figures}
-    return {**whole, **({"control": control} if control else {})}
+    injected = injection_report(drawn_rows.injections, metrics, STEERABLE, records)
+    return {**whole, **({"control": control} if control else {}), **({INJECTED: injected} if injected else {})}
 
 
-def rows_for_reading(pairs: Sequence[ChangedRow], metrics: Metrics, records: Records) -> Iterator[JsonDict]:
-    """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
-    for pair in pairs:
+def rows_for_reading(drawn_rows: Drawn, metrics: Metrics, records: Records) -> Iterator[JsonDict]:
+    """The lines of `rows.jsonl`: what was changed with both sides' scores, then what was put in with its scores."""
+    for pair in drawn_rows.pairs:
         scores = {}
         for metric in concerned(pair, metrics):
             good, changed = (records[pair.row, side, metric] for side in (GOOD, pair.probe))
@@ -288,6 +307,20 @@ def rows_for_reading(pairs: Sequence[ChangedRow], metrics: Metrics, records: Rec
             "changed": dict(pair.changed),
             "scores": scores,
         }
+    for injection in drawn_rows.injections:
+        if names := steerable(injection, metrics, STEERABLE):
+            of = {name: records[injection.row, injection.side, name] for name in names}
+            yield {
+                "row": injection.row,
+                "probe": INJECTED,
+                "kind": injection.kind,
+                "place": PLACES[injection.column],
+                "direction": injection.direction,
+                "text": injection.text,
+                "question": injection.sample.columns.get("user_input"),
+                "response": injection.sample.columns["response"],
+                "scores": {name: {"value": record.value, "reason": record.reason} for name, record in of.items()},
+            }
 
 
 def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
@@ -328,6 +361,8 @@ def probe_overview(report: Json, name: str = "") -> Iterator[Grid | str]:
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
     yield "counting words: the same share where counted words take the place of scores; it costs nothing"
     yield f"above {SAME_TEXT}: the share less that of {SAME_TEXT}, over the same rows"
+    if INJECTED in report:
+        yield injection_grid(report[INJECTED])
     for probe, about in report["probes"].items():
         if about["rows"] < report["rows"]:
             yield f"{probe}: {about['rows']} of {report['rows']} rows can be changed with certainty"

@@ -5,21 +5,25 @@ import json
 from rag_evaluator.report import environment, with_interval
 from rag_evaluator.results import Run
 
+from .injection import INJECTED, injection_sentences
+
 PROBE = "probe/probe.json"
 
 
 def report_part(run: Run) -> str:
     """Return it as HTML; empty where nobody tried."""
-    lines = probed(run)
+    lines, sentences = probed(run)
     template = environment("rag_evaluator.features.probe").get_template("noticed.html")
-    return template.render(lines=lines) if lines else ""
+    return template.render(lines=lines, sentences=sentences) if lines else ""
 
 
-def probed(run: Run) -> list[dict[str, str]]:
-    """Return what a probe of this judge found, a line for each metric and change; empty where there is no probe."""
+def probed(run: Run) -> tuple[list[dict[str, str]], list[str]]:
+    """Return what a probe of this judge found: a line for each metric and change, and sentences on orders in the texts;
+    empty where there is no probe.
+    """
     try:
         probe_json = json.loads((run.folder / PROBE).read_bytes())
-        return [
+        lines = [
             {
                 "metric": metric,
                 "probe": probe,
@@ -32,5 +36,6 @@ def probed(run: Run) -> list[dict[str, str]]:
             for metric, cells in probe_json["metrics"].items()
             for probe, cell in cells.items()
         ]
+        return lines, list(injection_sentences(probe_json.get(INJECTED, {})))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
+        return [], []

@@ -45,7 +45,7 @@ from .feature import ProbeConfig
 from .figures import (
     PROBES,
     ProbeUnit,
-    pairs_of,
+    changed,
     probe_overview,
     probed,
     report,
@@ -97,12 +97,12 @@ class ProbeStage(Stage):
                 f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
                 f"{', '.join(known)}."
             )
-        self.rows, self.pairs = pairs_of(rows, self.settings.sample, self.language, self.settings.seed)
-        self.units = units_of(self.pairs, self.metrics)
+        self.drawn = changed(rows, self.settings.sample, self.language, self.settings.seed)
+        self.units = units_of(self.drawn, self.metrics)
         if not self.units:
             raise ConfigError(
-                f"{config.place()}: no probe can be made of any of {len(self.rows)} rows: they need a question and a "
-                "response or reference, and contexts for what is measured in contexts."
+                f"{config.place()}: no probe can be made of any of {len(self.drawn.rows)} rows: they need a question "
+                "and a response or reference, and contexts for what is measured in contexts."
             )
         lines = [about["signatures"][name] for name in self.metrics]  # that of a text's own metric is in its digest
         self.plan = Plan(
@@ -139,7 +139,7 @@ class ProbeStage(Stage):
         yield scoring(self._load(), lambda unit, _: (unit.sample, unit.metric))
 
     def write(self, table: Table, folder: Path) -> Sequence[str]:
-        write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))
+        write_lines(folder / ROWS, rows_for_reading(self.drawn, self.metrics, self._records(table)))
         write_json(folder / REPORT, self.report(table))
         write_json(folder / MANIFEST, as_written(table.about))
         refresh_report(folder)
@@ -147,8 +147,8 @@ class ProbeStage(Stage):
 
     def report(self, table: Table) -> JsonDict:
         """What `probe.json` says."""
-        figures = report(self.pairs, self.metrics, self._records(table), self.settings, self.language)
-        return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
+        figures = report(self.drawn, self.metrics, self._records(table), self.settings, self.language)
+        return {"rows": len(self.drawn.rows), **figures, "notes": self._notes(figures)}
 
     @staticmethod
     def _records(table: Table) -> dict[tuple[int, str, str], Record]:

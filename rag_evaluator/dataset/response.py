@@ -105,6 +105,12 @@ def _tagged(text: str) -> tuple[list[tuple[int, int]], str]:
             if end is None:
                 return [*thoughts, (tag.start(), len(text))], begin
             at = end.end()
-        thoughts.append((tag.start() if begin else place, at))
+        thoughts.append((tag.start() if begin else _begins(text, place, tag), at))
         place = at
     return thoughts, ""
+
+
+def _begins(text: str, place: int, end: re.Match[str]) -> int:
+    """Where the thought of an end begins whose beginning is within a line, or not there: then at `place`."""
+    begins = [begin for begin, closes in THOUGHTS.items() if closes.lower() == end[0].strip().lower()]
+    return next((at for begin in begins if (at := text.lower().find(begin.lower(), place, end.start())) >= 0), place)

@@ -26,6 +26,7 @@ SAID = {  # what is around it -> texts that say BORN
         f"[THINK]Hm.[/THINK]{BORN}",
         f"◁think▷Hm.◁/think▷{BORN}",
         f"<think>Is it `x or ```y?</think>{BORN}",
+        f"{BORN} <think>Is that so?</think>",
         f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{BORN}<|return|>",
         f"<|start|>assistant<|channel|>final<|message|>{BORN}",
         f"analysisWe need it.assistantfinal{BORN}",

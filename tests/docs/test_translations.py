@@ -28,7 +28,12 @@ OWN: Mapping[str, Path] = {
 }
 """Name of a page that is written for readers of a language -> the English page about the same."""
 MORE: Mapping[str, list[str]] = {
-    "README.md": ["docs/languages.md", "docs/tutorial/3-own-language.md", "docs/tutorial/4-cluster.md", "docs/report.md"],
+    "README.md": [
+        "docs/languages.md",
+        "docs/tutorial/3-own-language.md",
+        "docs/tutorial/4-cluster.md",
+        "docs/report.md",
+    ],
     "first-run.md": ["docs/languages.md"],
 }
 """Name of a page -> links that its English page lacks: the limits of the demo judge, pages in the same language."""

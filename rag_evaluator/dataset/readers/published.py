@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -18,9 +18,12 @@ from rag_evaluator.files import Json, JsonDict, short_digest
 
 from .json_files import InputRecord, library_errors, read_jsonl
 
+# what functions of the table find in a row beside its own columns: the file's name without suffix, the companion's row
+FILE = "file"
+BESIDE = "beside"
 PASSAGE = re.compile(r"(?:\A|\n\n)passage \d+:")
 SEVERITY = ("Consistent", "Benign", "Questionable", "Unwanted")  # of FaithBench, the worst last
-ACCEPTED = SEVERITY[:2]
+ACCEPTED = 2  # so many of these
 FACTUALITY = {"Supported": 1, "Not Supported": 0}
 UNDECIDED = "Challenging"  # begins what is neither
 
@@ -31,76 +34,71 @@ class PublishedSet(NamedTuple):
     """A published set.
 
     Attributes:
+        name: also the `source` of rows that name none; their `id` is their number.
         columns: that its first row has; `answer.factuality`: in an object of a list.
-        rows: (a row as published, its file, rows of the companion by `source_id`) -> rows of a dataset.
-        companion: a file beside it, without which nobody knows question and contexts.
+        rows: a row as published -> rows of a dataset; in English where they name no `language`.
+        companion: a file beside it, by `source_id`, without which nobody knows question and contexts.
     """
 
     name: str
-    columns: frozenset[str]
-    rows: Callable[[Json, Path, Mapping[str, Json]], Iterable[JsonDict]]
+    columns: Sequence[str]
+    rows: Callable[[Json], Iterable[JsonDict]]
     companion: str = ""
 
 
-def _ragtruth(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
-    source = sources[str(row["source_id"])]
+def _ragtruth(row: Json) -> Iterator[JsonDict]:
+    source = row[BESIDE]
     info = source["source_info"]
     asked, found, _ = source["prompt"].partition(str(info))  # before the text to be summarised, or the data
-    kept = {name: row[name] for name in ("id", "split", "quality")}
     about = {"user_input": asked.strip() if found else None, "task": source["task_type"], "source": source["source"]}
-    yield {**kept, **about, **_marked(row, info, row["source_id"])}
+    yield {**about, **{name: row[name] for name in ("id", "split", "quality")}, **_marked(row, info, row)}
 
 
-def _faithjudge(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
+def _faithjudge(row: Json) -> Iterator[JsonDict]:
     info = row["source"]
-    task = "Summary" if isinstance(info, str) else "Data2txt"
-    for place, answer in enumerate(row["responses"], start=1):
-        about = {"id": f"{row['source_id']}-{place}", "task": task, "source": "RAGTruth"}
-        yield {**about, **_marked(answer, info, row["source_id"])}
+    for answer in row["responses"]:
+        yield {"task": "Summary" if isinstance(info, str) else "Data2txt", **_marked(answer, info, row)}
 
 
-def _marked(answer: Json, info: Any, source_id: str | int) -> JsonDict:
+def _marked(answer: Json, info: Any, row: Json) -> JsonDict:
     """What both forms of RAGTruth have; a span that is true of the world, `implicit_true`, is not in the contexts."""
-    spans = [{**span, "label": 0} for span in answer["labels"]]
     columns = {
+        "retrieved_contexts": [info if isinstance(info, str) else json.dumps(info, ensure_ascii=False)],
         "response": answer["response"],
-        "label": int(not spans),
-        "spans": spans,
-        "language": "en",
-        "source_id": str(source_id),
+        "label": int(not answer["labels"]),
+        "spans": [{**span, "label": 0} for span in answer["labels"]],
+        "source_id": str(row["source_id"]),
         "system": answer["model"],
     }
     if isinstance(info, dict) and "passages" in info:
         passages = [part.strip() for part in PASSAGE.split(info["passages"]) if part.strip()]
-        return {**columns, "user_input": info["question"], "retrieved_contexts": passages, "task": "QA"}
-    return {**columns, "retrieved_contexts": [info if isinstance(info, str) else json.dumps(info, ensure_ascii=False)]}
+        columns |= {"user_input": info["question"], "retrieved_contexts": passages, "task": "QA"}
+    return columns
 
 
-def _aggrefact(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
-    about = {"language": "en", "task": "claim", "source": row["dataset"], "source_id": short_digest(row["doc"])}
+def _aggrefact(row: Json) -> Iterator[JsonDict]:
+    about = {"task": "claim", "source": row["dataset"], "source_id": short_digest(row["doc"])}
     yield {"retrieved_contexts": [row["doc"]], "response": row["claim"], "label": int(row["label"]), **about}
 
 
-def _memerag(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
+def _memerag(row: Json) -> Iterator[JsonDict]:
     """Sentences become spans; a row with one that is not supported has 0, with one that is undecided no label."""
     spans: list[JsonDict] = []
     response = ""
     for sentence in row["answer"]:
         text = sentence["sentence"].strip()
         response = f"{response} {text}".lstrip()
-        place = {"start": len(response) - len(text), "end": len(response), "text": text}
+        place = {"start": len(response) - len(text), "end": len(response)}
         spans.append({**place, "label": _factuality(sentence["factuality"])})
     labels = [span["label"] for span in spans]
     yield {
-        "id": str(row["query_id"]),
         "user_input": row["query"],
         "retrieved_contexts": [context["text"] for context in row["context"]],
         "response": response,
         "label": 0 if 0 in labels else None if None in labels else 1,
         "spans": spans,
-        "language": path.name.partition(".")[0],
+        "language": row[FILE],
         "task": "QA",
-        "source": "MEMERAG",
         "source_id": str(row["query_id"]),
     }
 
@@ -112,53 +110,39 @@ def _factuality(value: str | Sequence[str]) -> int | None:
     return None if word.startswith(UNDECIDED) or 2 * count <= len(votes) else FACTUALITY[word]
 
 
-def _faithbench(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
-    about = {"id": f"{path.stem}-{row['sample_id']}", "system": row["metadata"]["summarizer"]}
-    yield {**about, **_annotated(row["source"], row["summary"], row["annotations"])}
-
-
-def _faithbench_of_faithjudge(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
-    for made in row["summaries"]:
-        about = {"id": made["sample_id"], "system": made["meta_model"]}
-        yield {**about, **_annotated(row["source"], made["summary"], chain.from_iterable(made["annotations"]))}
-
-
-def _faithbench_table(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
-    yield {**_summary(row["source"], row["summary"], row["worst-label"]), "system": row["LLM"]}
-
-
-def _annotated(source: str, summary: str, annotations: Iterable[Json]) -> JsonDict:
+def _faithbench(row: Json) -> Iterator[JsonDict]:
     spans = []
-    for mark in annotations:
+    for mark in row["annotations"]:
         kind = max((label.partition(".")[0] for label in mark["label"]), key=SEVERITY.index)
-        place = {"start": mark["summary_start"], "end": mark["summary_end"], "text": mark["summary_span"]}
-        spans.append({**place, "type": kind, "label": int(kind in ACCEPTED)})
+        place = {"start": mark["summary_start"], "end": mark["summary_end"]}
+        spans.append({**place, "type": kind, "label": int(SEVERITY.index(kind) < ACCEPTED)})
     worst = max((span["type"] for span in spans), key=SEVERITY.index, default=SEVERITY[0])
-    return {**_summary(source, summary, worst), "spans": spans}
+    yield {**_summary(row, worst, row["metadata"]["summarizer"]), "spans": spans}
 
 
-def _summary(source: str, summary: str, worst: str) -> JsonDict:
+def _faithbench_table(row: Json) -> Iterator[JsonDict]:
+    yield _summary(row, row["worst-label"], row["LLM"])
+
+
+def _summary(row: Json, worst: str, system: str) -> JsonDict:
     """By the worst annotation, as its authors count; without any a summary is consistent."""
     return {
-        "retrieved_contexts": [source],
-        "response": summary,
-        "label": int(SEVERITY.index(worst) < len(ACCEPTED)),
+        "retrieved_contexts": [row["source"]],
+        "response": row["summary"],
+        "label": int(SEVERITY.index(worst) < ACCEPTED),
         "worst": worst,
-        "language": "en",
         "task": "Summary",
-        "source": "FaithBench",
-        "source_id": short_digest(source),
+        "source_id": short_digest(row["source"]),
+        "system": system,
     }
 
 
-def _mtrag(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonDict]:
+def _mtrag(row: Json) -> Iterator[JsonDict]:
     """Faithfulness by the median of its raters, on one side of the middle of their scale."""
     rated = [each for each in row["metrics"] if each["author"] == "human" and "faithful" in each["name"].lower()]
     if not rated:
-        raise DatasetError(
-            f"{path.name}: it has no people's ratings of faithfulness. Give "
-            "reference_subset_with_human_evaluations.json of the same folder."
-        )
+        advice = "Give reference_subset_with_human_evaluations.json of the same folder."
+        raise DatasetError(f"{row[FILE]}.json: it has no people's ratings of faithfulness. {advice}")
     numbers = {value["value"]: float(value["numeric_value"]) for value in rated[0].get("values", ())}
     scale = numbers.values() or rated[0]["range"][:2]
     middle = (min(scale) + max(scale)) / 2
@@ -168,36 +152,27 @@ def _mtrag(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterator[JsonD
         task = tasks[answer["task_id"]]
         given = answer["annotations"].get(rated[0]["name"], {}).values()
         votes = [float(numbers.get(rating["value"], rating["value"])) for rating in given]
-        rating = median(votes) if votes else middle
+        rating = median(votes or [middle])
         yield {
-            "id": f"{answer['task_id']} {answer['model_id']}",
             "user_input": [turn["text"] for turn in task["input"] if turn["speaker"] == "user"][-1],
             "retrieved_contexts": [texts[context["document_id"]] for context in task["contexts"]],
             "response": answer["model_response"],
             "label": None if rating == middle else int(rating > middle),
             "ratings": votes,
-            "language": "en",
             "task": "conversation",
-            "source": task.get("Collection", "MTRAG"),
             "source_id": answer["task_id"],
             "system": answer["model_id"],
         }
 
 
-def _no_rows(row: Json, path: Path, sources: Mapping[str, Json]) -> Iterable[JsonDict]:
-    raise DatasetError(f"{path.name}: the sources of RAGTruth, without responses. Give response.jsonl beside it.")
-
-
 PUBLISHED = (
-    PublishedSet("RAGTruth", frozenset({"source_id", "labels", "response", "split"}), _ragtruth, "source_info.jsonl"),
-    PublishedSet("RAGTruth", frozenset({"source_id", "source_info", "task_type"}), _no_rows),
-    PublishedSet("RAGTruth of FaithJudge", frozenset({"source_id", "source", "responses.labels"}), _faithjudge),
-    PublishedSet("FaithBench of FaithJudge", frozenset({"source", "summaries.annotations"}), _faithbench_of_faithjudge),
-    PublishedSet("FaithBench", frozenset({"source", "summary", "annotations", "metadata"}), _faithbench),
-    PublishedSet("FaithBench", frozenset({"source", "summary", "worst-label"}), _faithbench_table),
-    PublishedSet("LLM-AggreFact", frozenset({"dataset", "doc", "claim", "label"}), _aggrefact),
-    PublishedSet("MEMERAG", frozenset({"query", "context", "answer.factuality"}), _memerag),
-    PublishedSet("MTRAG", frozenset({"metrics.author", "tasks.task_id", "evaluations.annotations"}), _mtrag),
+    PublishedSet("RAGTruth", ("source_id", "labels", "response", "split"), _ragtruth, "source_info.jsonl"),
+    PublishedSet("RAGTruth", ("source_id", "source", "responses.labels"), _faithjudge),
+    PublishedSet("FaithBench", ("source", "summary", "annotations", "metadata"), _faithbench),
+    PublishedSet("FaithBench", ("source", "summary", "worst-label"), _faithbench_table),
+    PublishedSet("LLM-AggreFact", ("dataset", "doc", "claim", "label"), _aggrefact),
+    PublishedSet("MEMERAG", ("query", "context", "answer.factuality"), _memerag),
+    PublishedSet("MTRAG", ("metrics.author", "tasks.task_id", "evaluations.annotations"), _mtrag),
 )
 """The first whose columns a file's first row has."""
 
@@ -208,34 +183,39 @@ def as_rows(source: Any, records: Iterable[InputRecord]) -> Iterator[InputRecord
     Raises `DatasetError` where its companion is missing, and for a row of another form.
     """
     read = iter(records)
-    first = next(read, None)
-    if first is None:
-        return
-    names = {*first.row, *(f"{name}.{key}" for name, value in first.row.items() for key in _keys(value))}
-    known = next((each for each in PUBLISHED if each.columns <= names), None)
-    records = chain([first], read)
+    first = list(islice(read, 1))
+    records = chain(first, read)
+    names = {name for record in first for key, value in record.row.items() for name in (key, *_inner(key, value))}
+    known = next((each for each in PUBLISHED if names.issuperset(each.columns)), None)
     if known is None:
         yield from records
         return
     path = Path(source) if isinstance(source, str | Path) else Path()
-    beside = _companion(known, path)
+    sources = _companion(known, path)
+    number = 0
     for record in records:
         with library_errors(record.where, f"a row as {known.name} has them", "Give the file as it was published."):
-            yield from (InputRecord(record.where, row) for row in known.rows(record.row, path, beside))
+            row = {**record.row, FILE: path.name.partition(".")[0]}
+            row |= {BESIDE: sources[str(row["source_id"])]} if known.companion else {}
+            for made in known.rows(row):
+                number += 1
+                about = {"id": f"{row[FILE]}-{number}", "language": "en", "source": known.name}
+                yield InputRecord(record.where, {**about, **made})
 
 
-def _keys(value: Any) -> Iterable[str]:
+def _inner(key: str, value: Any) -> Iterable[str]:
     """The names in the first object of a list."""
-    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else ()
+    first = value[0] if isinstance(value, list) and value else None
+    return [f"{key}.{name}" for name in first] if isinstance(first, dict) else ()
 
 
 def _companion(known: PublishedSet, path: Path) -> Mapping[str, Json]:
     if not known.companion:
         return {}
-    beside = path.expanduser().parent / known.companion
+    beside = path.expanduser().absolute().parent / known.companion
     if not beside.is_file():
         raise DatasetError(
-            f"{path.name or 'dataset'}: the responses of {known.name}, whose questions and contexts are in "
-            f"{known.companion}: expected that file beside it, {beside.absolute()}. Copy it there."
+            f"{path.name}: responses of {known.name}, whose questions and contexts are in {known.companion}: expected "
+            f"{beside}. Copy it there."
         )
     return {str(record.row["source_id"]): record.row for record in read_jsonl(beside)}

@@ -102,10 +102,7 @@ def test_memerag_has_its_language_from_the_file_and_no_label_where_people_found_
     assert shown(path, "label", "language") == [(label, "de") for label in (1, None, 0, 1, None)]
     second = load_dataset(path)[1]
     assert second.columns["response"] == "Satz 0. Satz 1."
-    assert second.row["spans"] == [
-        {"start": 0, "end": 7, "label": 1},
-        {"start": 8, "end": 15, "label": None},
-    ]
+    assert second.row["spans"] == [{"start": 8, "end": 15, "label": None}]
     own = [{"query_id": 1, "query": "Wo?", "context": ["Dort."], "answer": "Dort."}]  # a user's own row
     assert load_dataset(own)[0].columns["response"] == "Dort."
 
@@ -129,6 +126,8 @@ def test_faithbench_goes_by_the_worst_annotation(
     path.write_text(json.dumps({"samples": [{**made, "source": "S."}]}), "utf-8")
     [(*found, digest, system)] = shown(path, *columns)
     assert (found, system) == ([label, worst], "m")
+    kept = [{"start": 1, "end": 4, "type": worst, "label": 0}] if label == 0 else []
+    assert shown(path, "spans") == [(kept,)]
     (tmp_path / "f.csv").write_text(f"source,summary,LLM,worst-label,best-label\nS., One.,m,{worst},Benign\n", "utf-8")
     assert shown(tmp_path / "f.csv", *columns) == [(label, worst, digest, "m")]
 

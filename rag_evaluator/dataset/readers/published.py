@@ -1,7 +1,7 @@
 """Published sets of people's labels, in their own formats -> rows: `PUBLISHED`.
 
 `label` is 1 where people say that the contexts support the response, 0 where they say that they do not, None where they
-say neither. `spans` are the marks of people in the response, as written: start, end and label of each.
+say neither. `spans` are what people did not accept in the response as written: start, end and label, 0 or None.
 """
 
 import json
@@ -82,14 +82,14 @@ def _aggrefact(row: Json) -> Iterator[JsonDict]:
 
 
 def _memerag(row: Json) -> Iterator[JsonDict]:
-    """Sentences become spans; a row with one that is not supported has 0, with one that is undecided no label."""
+    """A row with a sentence that is not supported has 0, with one that is undecided no label."""
     spans: list[JsonDict] = []
     response = ""
     for sentence in row["answer"]:
         text = sentence["sentence"].strip()
         response = f"{response} {text}".lstrip()
-        place = {"start": len(response) - len(text), "end": len(response)}
-        spans.append({**place, "label": _factuality(sentence["factuality"])})
+        if (label := _factuality(sentence["factuality"])) != 1:
+            spans.append({"start": len(response) - len(text), "end": len(response), "label": label})
     labels = [span["label"] for span in spans]
     yield {
         "user_input": row["query"],
@@ -111,12 +111,14 @@ def _factuality(value: str | Sequence[str]) -> int | None:
 
 
 def _faithbench(row: Json) -> Iterator[JsonDict]:
-    spans = []
-    for mark in row["annotations"]:
-        kind = max((label.partition(".")[0] for label in mark["label"]), key=SEVERITY.index)
-        place = {"start": mark["summary_start"], "end": mark["summary_end"]}
-        spans.append({**place, "type": kind, "label": int(SEVERITY.index(kind) < ACCEPTED)})
-    worst = max((span["type"] for span in spans), key=SEVERITY.index, default=SEVERITY[0])
+    marks = row["annotations"]
+    kinds = [max((label.partition(".")[0] for label in mark["label"]), key=SEVERITY.index) for mark in marks]
+    worst = max(kinds, key=SEVERITY.index, default=SEVERITY[0])
+    spans = [
+        {"start": mark["summary_start"], "end": mark["summary_end"], "type": kind, "label": 0}
+        for mark, kind in zip(marks, kinds, strict=True)
+        if SEVERITY.index(kind) >= ACCEPTED
+    ]
     yield {**_summary(row, worst, row["metadata"]["summarizer"]), "spans": spans}
 
 

@@ -6,16 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_evaluator.config import find_language
-from rag_evaluator.dataset import (
-    ID,
-    InputRecord,
-    accepted_names,
-    as_key,
-    column_names,
-    is_blank,
-    library_errors,
-    read_records,
-)
+from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import folder_names
 from rag_evaluator.metrics import canonical_name
@@ -208,16 +199,13 @@ def labels_in_column(run: ScoredRows, metric: str, column: str) -> LabelTable:
 def _by_spans(run: ScoredRows, metric: str, column: str) -> list[Label]:
     """Labels of the sentences that a verifier looked at. Raises `DatasetError` where there are none."""
     language = find_language(run.config.get("language") or "english")
-    labels = []
-    for (row, _), records in run.records({(row, metric) for row in range(len(run.samples))}).items():
-        sample = run.samples[row]
-        where = f"{sample.where}, column '{column}'"
-        if (spans := sample.row.get(column)) is None:
-            continue
-        with library_errors(where, "a list of objects with start, end and label", "Correct it."):
-            values = labels_by_spans(sample, spans, language)
-        known = ((text, values.get(text)) for text in probabilities_of(records[0]))
-        labels += [Label(row, metric, "", text, value, where) for text, value in known if value is not None]
+    cells = {(row, metric) for row, sample in enumerate(run.samples) if sample.row.get(column) is not None}
+    labels = [
+        Label(row, metric, "", text, value, f"{run.samples[row].where}, column '{column}'")
+        for (row, _), records in run.records(cells).items()
+        for text, value in labels_by_spans(run.samples[row], column, language).items()
+        if value is not None and text in probabilities_of(records[0])
+    ]
     if not labels:
         advice = "Spans label sentences of the response, each of which groundedness looks at."
         raise DatasetError(f"--label {metric}={column}: it holds spans, and {metric} has no such sentences. {advice}")

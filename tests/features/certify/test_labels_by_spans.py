@@ -8,7 +8,6 @@ from known_verifier import KnownVerifier
 
 from rag_evaluator import DatasetError, RAGEvaluator, certify, load_dataset, metric
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.dataset import Sample
 from rag_evaluator.verifiers import labels_by_spans
 
 TEXT = "<think>Hm.</think>\n**Tesk** is old [1]. It has a port. Ilna built it. Boats go there."
@@ -20,10 +19,9 @@ def length(response: str) -> float:
     return len(response) / 100
 
 
-def labels(*spans: dict[str, object], text: str = TEXT) -> list[int | None]:
-    [sample] = load_dataset([{"response": text}])
-    assert isinstance(sample, Sample)
-    found = labels_by_spans(sample, spans, LANGUAGES["english"])
+def labels(*spans: dict[str, object]) -> list[int | None]:
+    [sample] = load_dataset([{"response": TEXT, "spans": list(spans)}])
+    found = labels_by_spans(sample, "spans", LANGUAGES["english"])
     assert next(iter(found)) == FIRST
     return list(found.values())
 
@@ -38,6 +36,8 @@ def test_spans_are_places_in_the_response_as_it_was_written_and_the_worst_counts
     assert labels(span("old [1]")) == [0, 1, 1, 1]
     assert labels(span("Hm."), span(" It has")) == [1, 0, 1, 1]  # a thought; the blank is no sentence's
     assert labels(span("port. Ilna", label=0), span("Ilna", label=None)) == [1, 0, 0, 1]
+    with pytest.raises(DatasetError, match=r"row 0, column 'spans': expected objects with start, end and label"):
+        labels({"begin": 3})
     assert labels(span("port", label=None), span("port", label=1), span("Boats", label=1)) == [1, None, 1, 1]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
+from rag_evaluator.dataset import data_digest
 from tests.dataset.data_files import Row, write_jsonl
 
 SPAN = {"start": 8, "end": 16, "text": "by Ilna.", "label_type": "Evident Baseless Info", "implicit_true": True}
@@ -46,6 +47,9 @@ def test_ragtruth_is_read_with_its_sources_and_what_is_true_but_not_in_them_is_n
         "retrieved_contexts": ["In Tesk.", "On the Om.\nFar off."],
         "response": "In Tesk by Ilna.",
     }
+    before = data_digest(path)
+    (tmp_path / "source_info.jsonl").write_text((tmp_path / "source_info.jsonl").read_text("utf-8") + "\n", "utf-8")
+    assert data_digest(path) != before
     assert (first.row["spans"], first.where) == ([{**SPAN, "label": 0}], "response.jsonl, line 1")
     assert (summary.columns["user_input"], summary.columns["retrieved_contexts"]) == ("Sum up:", ["News."])
     assert data.columns["retrieved_contexts"] == ['{"name": "Om", "open": null}']

@@ -205,6 +205,12 @@ def as_rows(source: Any, records: Iterable[InputRecord]) -> Iterator[InputRecord
                 yield InputRecord(record.where, {**about, **made})
 
 
+def companions(path: Path) -> list[Path]:
+    """Files beside a dataset that may be read with it."""
+    beside = (path.with_name(each.companion) for each in PUBLISHED if each.companion)
+    return [file for file in beside if file.is_file()]
+
+
 def _inner(key: str, value: Any) -> Iterable[str]:
     """The names in the first object of a list."""
     first = value[0] if isinstance(value, list) and value else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from rag_evaluator.config import Command, Group, all_features, load
+from rag_evaluator.config import Command, Group, all_features, load, requirements
 from rag_evaluator.resources import NAME, __version__, program
 from rag_evaluator.tasks import all_tasks
 
@@ -210,6 +210,9 @@ def add_gate_command(commands: Any) -> None:
     for option, which in (("--min", "higher"), ("--max", "lower")):
         says = f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone"
         add_repeated(command, option, "METRIC=NUMBER", says)
+    for word in requirements():
+        says = f"also fail unless each metric of the rules, or of the run where there are none, has a useful {word}"
+        command.add_argument(f"--require-{word}", dest="words", action="append_const", const=word, help=says)
     baselines = command.add_mutually_exclusive_group()
     baselines.add_argument(
         "--fail-if-worse",

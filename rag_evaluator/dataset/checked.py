@@ -21,6 +21,7 @@ from .doubts import doubts_of
 from .loading import open_dataset
 from .on_disk import Indexed
 from .readers.json_files import encoding_note
+from .readers.published import companions
 from .readers.spreadsheets import cells_of, sheets_of
 from .sample import RowChoice, Sample
 
@@ -167,10 +168,14 @@ def _check_reporting(samples: Samples, config: Config) -> None:
 
 
 def data_digest(source: Any) -> str:
-    """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
+    """16 hexadecimal digits of a dataset: of a file's bytes, with those of its companion, of a folder's files, or of
+    rows given as objects.
+    """
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+        files = (
+            sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path, *companions(path)]
+        )
         parts: Iterable[bytes] = [bytes.fromhex(file_digest(file)) for file in files]
     else:
         parts = (json.dumps([row.row, row.columns], ensure_ascii=False).encode() for row in source)

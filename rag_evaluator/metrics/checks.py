@@ -2,7 +2,7 @@
 
 import logging
 
-from rag_evaluator.config import Config, hooks
+from rag_evaluator.config import Config, hooks, requirements
 from rag_evaluator.errors import ConfigError
 
 from .chosen import chosen_under, names_in
@@ -62,6 +62,8 @@ def check_reported(config: Config, metrics: Metrics) -> None:
     for position, text in enumerate(config.require):
         from rag_evaluator.statistics import parse_rule
 
+        if text in requirements():
+            continue
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)

@@ -21,6 +21,7 @@ from .loading import model_folder as model_folder
 from .reranker import AsyncReranker as AsyncReranker
 from .reranker import reranker_of as reranker_of
 from .source import VerifierSource as VerifierSource
+from .spans import labels_by_spans as labels_by_spans
 from .system_one import SystemOne as SystemOne
 from .verifier import LEAST as LEAST
 from .verifier import UNLIMITED as UNLIMITED

@@ -16,19 +16,21 @@ from rag_evaluator.results import KeptLabels
 from rag_evaluator.statistics import (
     FIGURES,
     Array,
+    Coefficient,
     Estimate,
     LabelMean,
     Scale,
+    binary_agreement,
     compare_with_baselines,
+    graded_agreement,
+    krippendorff_alpha,
     label_mean,
+    pairs_of,
     with_clusters,
 )
 
-from .agreement import binary_agreement, graded_agreement
-from .coefficients import Coefficient, pairs_of
 from .counting import COUNTING
 from .draws import DrawRecord
-from .krippendorff import krippendorff_alpha
 from .table import Label
 from .verdict import LEAST, judge_verdict
 

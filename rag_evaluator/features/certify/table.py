@@ -5,7 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
+from rag_evaluator.dataset import (
+    ID,
+    LABEL_EXPECTED,
+    InputRecord,
+    accepted_names,
+    as_key,
+    column_names,
+    is_blank,
+    is_word,
+    label_of,
+    read_records,
+)
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import folder_names
 from rag_evaluator.metrics import canonical_name
@@ -13,7 +24,6 @@ from rag_evaluator.results import DETAILS, QUESTION, Run, ScoredRows, keys_of, r
 
 from .draws import DrawRecord, read_draw
 from .sheet import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, STATEMENT
-from .words import EXPECTED, is_word, label_of
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +212,7 @@ def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
     try:
         return Label(row, metric, annotator, statement, label_of(cell), where, is_word(cell))
     except ValueError:
-        raise DatasetError(f"{where}: {cell!r:.60} is no label. {EXPECTED}") from None
+        raise DatasetError(f"{where}: {cell!r:.60} is no label. {LABEL_EXPECTED}") from None
 
 
 def metric_named(column: str, run: ScoredRows) -> tuple[str, str] | None:

@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
 
 from .coefficients import (
     Coefficient,
     ScoredLabels,
-    auc,
     cohen_kappa,
     concordance,
+    label_auc,
     spearman,
     undefined,
 )
+from .formulas import Array
+from .intervals import PASS, mean_interval
+from .labelled import cluster_numbers, dealt
 
 CONFUSION = {
     "true_positive": (1, 1),
@@ -59,7 +61,7 @@ def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: 
     of_scores = {
         "n": len(rows.labels),
         "positive": int(rows.labels.sum()),
-        "auc": auc(rows, level),
+        "auc": label_auc(rows, level),
         "spearman": spearman(rows, level, seed),
     }
     chosen = threshold is None

@@ -44,6 +44,8 @@ from .ppi import interval_p_value as interval_p_value
 from .ppi import label_difference as label_difference
 from .ppi import label_mean as label_mean
 from .ppi import with_clusters as with_clusters
+from .ranking import Ranking as Ranking
+from .ranking import rank_areas as rank_areas
 from .rules import MEAN as MEAN
 from .rules import Rule as Rule
 from .rules import parse_limit as parse_limit

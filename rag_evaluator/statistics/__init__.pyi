@@ -2,9 +2,8 @@ from .agreement import balanced as balanced
 from .agreement import binary_agreement as binary_agreement
 from .agreement import cross_fitted as cross_fitted
 from .agreement import graded_agreement as graded_agreement
-from .auc import class_units as class_units
+from .auc import LEVEL as LEVEL
 from .auc import compare_with_baselines as compare_with_baselines
-from .auc import newcombe_interval as newcombe_interval
 from .coefficients import Coefficient as Coefficient
 from .coefficients import ScoredLabels as ScoredLabels
 from .coefficients import concordance as concordance

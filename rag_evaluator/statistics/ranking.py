@@ -1,7 +1,7 @@
 """AUCs of several scores of the same rows, and intervals of all their differences that hold together."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
@@ -59,10 +59,11 @@ def rank_areas(
 
     A pair of rows with a missing score (NaN) counts half, so that silence is worth no more than chance. Variances are
     those of DeLong, DeLong and Clarke-Pearson (1988), with the sums of each cluster in place of its rows (Obuchowski
-    1997) and the factor k / (k - 1), k the clusters of the smaller class. The intervals are simultaneous: a half width
-    is the `LEVEL` quantile of the largest |t| of all pairs (single-step max-t, Hothorn, Bretz and Westfall 2008), a
-    multivariate t with k - 1 degrees of freedom and the estimated correlations, drawn `draws` times. Scores without an
-    error, whose estimated variance is 0, have that of `newcombe_interval` in its place.
+    1997), each as if the cluster were left out (jackknife): over its shares of both classes that are left, with the
+    factor (k - 1) / k, k the clusters of the smaller class. The intervals hold together: a half width is the `LEVEL`
+    quantile of the largest |t| of all pairs (single-step max-t, Hothorn, Bretz and Westfall 2008), a multivariate t
+    with k - 1 degrees of freedom and the estimated correlations, drawn `draws` times. Scores without an error, whose
+    estimated variance is 0, have that of `newcombe_interval` in its place. Measured in benchmarks/judges.md.
 
     Args:
         scores: name -> a score a row, higher for better labels.
@@ -75,7 +76,8 @@ def rank_areas(
     values = np.array(list(scores.values()), dtype=np.float64).reshape(len(scores), -1)[:, counts]
     members = np.unique(cluster_numbers(clusters, len(counts))[counts], return_inverse=True)[1]
     ones = np.ones(len(people))
-    shares, influences = map(np.array, zip(*(area_of(row, people, ones) for row in values), strict=True))
+    moved = [area_of(row, people, ones) for row in values]
+    shares = np.array([share for share, _ in moved])
     sides = [members[people == kind] for kind in (0, 1)]
     units = [class_units(np.ones(len(side)), side) for side in sides]
     ends = [newcombe_interval(share, units[1], units[0], LEVEL) for share in shares]
@@ -86,12 +88,14 @@ def rank_areas(
     halves = dict.fromkeys(pairs, math.nan)
     quantile = None
     if fewest >= LEAST_RARER:
-        sums = np.array([np.bincount(members, weights=row) for row in influences]) * math.sqrt(fewest / (fewest - 1))
+        left = np.prod([1 - np.bincount(side, minlength=members.max() + 1) / len(side) for side in sides], axis=0)
+        sums = np.array([np.bincount(members, weights=row) for _, row in moved]) / left
+        sums *= math.sqrt((fewest - 1) / fewest)
         floors = [_error_of(area) if area.value in (0.0, 1.0) else 0.0 for area in areas.values()]
-        spread = np.linalg.qr(np.concatenate([sums, np.diag(floors)], axis=1).T, mode="r")
+        spread: Array = np.linalg.qr(np.concatenate([sums, np.diag(floors)], axis=1).T).R
         errors = {pair: 0.0 if pair in same else float(np.linalg.norm(spread[:, pair[0]] - spread[:, pair[1]]))
                   for pair in pairs}  # fmt: skip
-        quantile = _largest(spread, {pair: error for pair, error in errors.items() if error > TIE}, fewest, draws, seed)
+        quantile = _largest(spread, [pair for pair, error in errors.items() if error > TIE], fewest - 1, draws, seed)
         halves = {pair: quantile * error for pair, error in errors.items()}
     names = list(areas)
     differences = dict(_both_orders(names, shares, halves))
@@ -105,15 +109,28 @@ def _error_of(area: Area) -> float:
     return (area.ci_high - area.ci_low) / NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
-def _largest(spread: Array, errors: Mapping[tuple[int, int], float], clusters: int, draws: int, seed: int) -> float:
-    """The quantile of the largest |t| of some pairs. `spread`: a root of the covariances. *Shape:* (any, scores)."""
+def _largest(spread: Array, pairs: Sequence[tuple[int, int]], freedom: int, draws: int, seed: int) -> float:
+    """The quantile of the largest |t| of some pairs.
+
+    Each pair has an estimated variance of its own, so the covariances are drawn, too (Wishart): with one common factor
+    the pair whose variance is estimated too low by chance would be found too often.
+
+    Args:
+        spread: a root of the covariances. *Shape:* (any, scores).
+    """
     rng = np.random.default_rng(seed)
-    drawn = rng.standard_normal((draws, len(spread))) @ spread
+    size = len(spread)
+    drawn = rng.standard_normal((draws, size)) @ spread
+    roots = rng.standard_normal((draws, size, min(size, freedom)))
+    if freedom >= size:  # Bartlett's decomposition
+        places = np.arange(size)
+        roots = np.tril(roots)
+        roots[:, places, places] = np.sqrt(rng.chisquare(freedom - places, (draws, size)))
     largest = np.zeros(draws)
-    for (a, b), error in errors.items():
-        np.maximum(largest, np.abs(drawn[:, a] - drawn[:, b]) / error, out=largest)
-    freedom = clusters - 1
-    return float(np.quantile(largest / np.sqrt(rng.chisquare(freedom, draws) / freedom), LEVEL))
+    for a, b in pairs:
+        variance = np.sum(((spread[:, a] - spread[:, b]) @ roots) ** 2, axis=-1) / freedom
+        np.maximum(largest, np.abs(drawn[:, a] - drawn[:, b]) / np.sqrt(variance), out=largest)
+    return float(np.quantile(largest, LEVEL))
 
 
 def _both_orders(

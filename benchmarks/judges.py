@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from benchmarks.report import table
-from rag_evaluator.statistics import Array, Ranking, rank_areas
+from rag_evaluator.statistics import Array, rank_areas
+from rag_evaluator.statistics.ranking import Ranking
 
 AREAS: Mapping[str, float] = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.5, "inverse": 0.05, "one": 0.75, "other": 0.75}
 SIZES = (120, 240)

@@ -31,6 +31,10 @@ INNER: Mapping[str, str] = {
         f"rag_evaluator.features.certify.standing.{name}": HOOKS
         for name in "CERTIFICATE FORMAT read_certificate sealed standing standing_lines with_labels".split()
     },
+    **{
+        f"rag_evaluator.features.judges.{name}": "sentences of scores whose best judge is known"
+        for name in ("conclusion.sentences_of", "figures.Scored", "figures.figures_of")
+    },
     "rag_evaluator.features.probe.facts.Names": BY_HAND,
     "rag_evaluator.features.probe.facts.numbers": BY_HAND,
     "rag_evaluator.features.probe.verdicts.Pairs": PROBABILITIES,

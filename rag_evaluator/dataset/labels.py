@@ -3,16 +3,16 @@
 import json
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rag_evaluator.files import Json
 
 LABEL_EXPECTED = (
     "Expected a number (0 or 1, or a grade), a word such as yes, no, pass, fail, correct, incorrect; or nothing."
 )
-LABEL_WORDS: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(
-    Path(__file__).with_name("label_words.json").read_bytes()
-)
+LABEL_WORDS: Mapping[str, Json] = json.loads(Path(__file__).with_name("label_words.json").read_bytes())
 """Language -> `accept` and `reject`: words with which people answer; label sheets offer the first of each."""
 
 

@@ -13,7 +13,6 @@ from .formulas import TIE as TIE
 from .formulas import Array as Array
 from .formulas import Estimate as Estimate
 from .formulas import Scale as Scale
-from .formulas import effective_units as effective_units
 from .intervals import PASS as PASS
 from .intervals import difference_interval as difference_interval
 from .intervals import difference_test as difference_test
@@ -43,7 +42,6 @@ from .ppi import interval_p_value as interval_p_value
 from .ppi import label_difference as label_difference
 from .ppi import label_mean as label_mean
 from .ppi import with_clusters as with_clusters
-from .ranking import Ranking as Ranking
 from .ranking import rank_areas as rank_areas
 from .rules import MEAN as MEAN
 from .rules import Rule as Rule

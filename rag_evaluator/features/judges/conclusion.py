@@ -15,8 +15,8 @@ RULES = (
     f"ranked: judges with scores for at least {LEAST_COVERAGE:.0%} of the labelled rows, where each kind of label has "
     f"at least {LEAST_RARER}.",
     f"differences: their {LEVEL:.0%} intervals hold together for all pairs of judges, counting words and length "
-    "(DeLong with Student's t by clusters of the rarer kind, single-step max-t). Beats: the interval is above 0. The interval "
-    "of an AUC is its own (Newcombe).",
+    "(DeLong with Student's t by clusters of the rarer kind, single-step max-t). Beats: the interval is above 0. The "
+    "interval of an AUC is its own (Newcombe).",
     "faster: a judge that beats counting words where the best one does, and whose lower end is above minus the margin "
     "(judges.margin) of the best. About so many more labels: with these a difference like this is shown with a chance "
     "of 80 %.",

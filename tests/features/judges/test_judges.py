@@ -21,9 +21,8 @@ def rows_of(count: int) -> list[Json]:
     """Of every second row people marked the last sentence, which the contexts do not have."""
     rows = []
     for number in range(count):
-        answer, spans = TEXT, list[Json]()
-        if number % 2:
-            answer, spans = FALSE, [{"start": FALSE.index("It"), "end": len(FALSE)}]
+        spans = [{"start": FALSE.index("It"), "end": len(FALSE)}] if number % 2 else []
+        answer = FALSE if spans else TEXT
         row = {"user_input": f"Question {number}?", "retrieved_contexts": [TEXT], "response": answer}
         rows.append({**row, "spans": spans, "ok": "no" if spans else "yes", "grade": number % 3, "same": 1})
     return rows

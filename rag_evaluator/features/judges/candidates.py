@@ -14,6 +14,8 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import SUFFIX
 from rag_evaluator.metrics import SUPPORT, Metrics, canonical_name, check_reported, chosen_metrics
 
+from .figures import LENGTH
+
 NAMED = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)
 ADDRESSES = ("http://", "https://", "unix:")
 
@@ -80,10 +82,10 @@ def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[st
     settings = _settings(options.judge_set, list(models))
     made = []
     for name, (kind, model) in models.items():
-        keys = (
-            *(f"{key if key.startswith(('judge.', 'verifier.')) else f'{kind}.{key}'}={value}"
-              for key, value in settings[name]),
-        )  # fmt: skip
+        keys = [
+            f"{key if key.startswith(('judge.', 'verifier.')) else f'{kind}.{key}'}={value}"
+            for key, value in settings[name]
+        ]
         places = (f"name={json.dumps(name)}", f"output_dir={json.dumps(str(out))}")
         own = [*shared, *places, *_section(kind, model, base), *keys]
         config = load_config(options.config, own)
@@ -101,7 +103,7 @@ def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[st
 
 def _named(options: argparse.Namespace) -> Iterator[tuple[str, tuple[str, str]]]:
     """Name -> kind and model. Raises `ConfigError` for a name that is there twice."""
-    seen = set()
+    seen = {LENGTH}
     for kind, texts in (("judge", options.judge), ("verifier", options.verifier)):
         for text in texts:
             match = NAMED.fullmatch(text)

@@ -17,7 +17,7 @@ from .labels import ColumnLabels
 from .page import picture, write_page
 from .probed import probe_grid, probe_sentences, probed_by
 from .running import costs_of
-from .tables import agreement_grid, work_grid
+from .tables import agreement_grid, pairs_grid, work_grid
 
 
 class Comparison:
@@ -111,7 +111,8 @@ class Comparison:
         """Write `judges.json` and the page."""
         write_json(self.file, self.document)
         pictures = {name: picture(name, each["rows"], self.seconds) for name, each in self.figures.items()}
-        write_page(self.page, self.conclusion, self.grids, pictures)
+        pairs = [pairs_grid(name, each["rows"]) for name, each in self.figures.items()]
+        write_page(self.page, self.conclusion, [*self.grids, *pairs], pictures)
 
     def _next(self) -> str:
         """Labels for judges that have none; the rows of the first judge's run else."""

@@ -56,7 +56,8 @@ def _ranked(what: str, judges: Sequence[str], figures: Json) -> Iterator[str]:
     best = judges[0]
     area = _ends(rows[best]["auc"])
     if WORDS not in differences:
-        yield f"{best} has the highest AUC for {what}, {area} by {figures['labels']} labels; no words can be counted."
+        few = "words can be counted in too few rows"
+        yield f"{best} has the highest AUC for {what}, {area} by {figures['labels']} labels; {few}."
         return
     words = rows[WORDS]["auc"]
     beaten_by = [name for name in judges if _beats(name, WORDS, differences)]

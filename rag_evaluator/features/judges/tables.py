@@ -39,6 +39,21 @@ def agreement_grid(what: str, figures: Json, work: Mapping[str, Json]) -> Grid:
     return Grid(f"{what}: agreement with labels, [95 % interval]", columns, lines, ("below the best", "kappa"))
 
 
+def pairs_grid(what: str, figures: Json) -> Grid:
+    """Return a line for each pair of ranked ones, with the difference on rows that both scored, which is secondary."""
+    differences = figures["differences"]
+    order = [name for name in figures["rows"] if name in differences]
+    lines = [
+        [first, second, _shown(area), _shown(area["both"]), str(area["both"]["rows"]) if area["both"] else "-"]
+        for place, first in enumerate(order)
+        for second in order[place + 1 :]
+        if (area := differences[first][second])
+    ]
+    headings = ("difference of the AUCs", "secondary: on rows that both scored", "rows")
+    columns = [(LEFT[0], "left"), ("less", "left"), *((heading, "right") for heading in headings)]
+    return Grid(f"{what}: differences; those of all labelled rows hold together", columns, lines)
+
+
 def work_grid(
     candidates: Sequence[Candidate], costs: Mapping[str, Cost], work: Mapping[str, Mapping[str, Json]]
 ) -> Grid:

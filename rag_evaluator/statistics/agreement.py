@@ -31,7 +31,7 @@ CONFUSION = {
 NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
 
 
-Figures = JsonDict  # of agreement, as the certificate has them: `Coefficient`s, an `Estimate`, JSON
+Figures = JsonDict  # of agreement: `Coefficient`s, an `Estimate`, JSON
 
 
 def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0) -> Figures:

@@ -1,9 +1,9 @@
 """AUCs of several scores of the same rows, and intervals of all their differences that hold together."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 from statistics import NormalDist
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from .auc import LEVEL, Area, area_of, class_units, newcombe_interval
 from .formulas import TIE, Array
-from .labelled import Clusters, cluster_numbers
+from .labelled import Clusters, Places, cluster_numbers
 from .paired import MOST_ROWS, POWER
 from .ppi import LEAST_RARER
 
@@ -27,7 +27,7 @@ class Ranking:
         areas: name -> AUC with an interval of its own, see `newcombe_interval`.
         differences: (first, second) -> AUC of the first less that of the second; the intervals hold together. Both
             orders are there.
-        same: pairs of names whose scores are equal in every row.
+        same: pairs of names, in both orders, whose scores are equal in every row.
         quantile: half widths are this many standard errors; None: no interval, as a class has too few clusters.
     """
 
@@ -83,22 +83,22 @@ def rank_areas(
     ends = [newcombe_interval(share, units[1], units[0], LEVEL) for share in shares]
     areas = {name: Area(float(share), *pair) for name, share, pair in zip(scores, shares, ends, strict=True)}
     fewest = min(len(np.unique(side)) for side in sides)
-    pairs = list(combinations(range(len(areas)), 2))
-    same = {(a, b) for a, b in pairs if np.array_equal(values[a], values[b], equal_nan=True)}
-    halves = dict.fromkeys(pairs, math.nan)
+    pairs = list(permutations(range(len(areas)), 2))
+    same = [(a, b) for a, b in pairs if np.array_equal(values[a], values[b], equal_nan=True)]
     quantile = None
+    halves = np.full((len(areas), len(areas)), np.nan)
     if fewest >= LEAST_RARER:
         left = np.prod([1 - np.bincount(side, minlength=members.max() + 1) / len(side) for side in sides], axis=0)
         sums = np.array([np.bincount(members, weights=row) for _, row in moved]) / left
         sums *= math.sqrt((fewest - 1) / fewest)
         floors = [_error_of(area) if area.value in (0.0, 1.0) else 0.0 for area in areas.values()]
         spread: Array = np.linalg.qr(np.concatenate([sums, np.diag(floors)], axis=1).T).R
-        errors = {pair: 0.0 if pair in same else float(np.linalg.norm(spread[:, pair[0]] - spread[:, pair[1]]))
-                  for pair in pairs}  # fmt: skip
-        quantile = _largest(spread, [pair for pair, error in errors.items() if error > TIE], fewest - 1, draws, seed)
-        halves = {pair: quantile * error for pair, error in errors.items()}
+        errors = np.linalg.norm(spread[:, :, None] - spread[:, None, :], axis=0)
+        errors[tuple(np.array(same, dtype=int).reshape(-1, 2).T)] = 0.0
+        quantile = _largest(spread, np.argwhere(np.triu(errors) > TIE), fewest - 1, draws, seed)
+        halves = quantile * errors
     names = list(areas)
-    differences = dict(_both_orders(names, shares, halves))
+    differences = {(names[a], names[b]): _around(float(shares[a] - shares[b]), float(halves[a, b])) for a, b in pairs}
     return Ranking(len(people), areas, differences, frozenset((names[a], names[b]) for a, b in same), quantile)
 
 
@@ -109,7 +109,7 @@ def _error_of(area: Area) -> float:
     return (area.ci_high - area.ci_low) / NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
-def _largest(spread: Array, pairs: Sequence[tuple[int, int]], freedom: int, draws: int, seed: int) -> float:
+def _largest(spread: Array, pairs: Places, freedom: int, draws: int, seed: int) -> float:
     """The quantile of the largest |t| of some pairs.
 
     Each pair has an estimated variance of its own, so the covariances are drawn, too (Wishart): with one common factor
@@ -117,6 +117,7 @@ def _largest(spread: Array, pairs: Sequence[tuple[int, int]], freedom: int, draw
 
     Args:
         spread: a root of the covariances. *Shape:* (any, scores).
+        pairs: places of both. *Shape:* (pairs, 2).
     """
     rng = np.random.default_rng(seed)
     size = len(spread)
@@ -133,11 +134,6 @@ def _largest(spread: Array, pairs: Sequence[tuple[int, int]], freedom: int, draw
     return float(np.quantile(largest, LEVEL))
 
 
-def _both_orders(
-    names: list[str], shares: Array, halves: Mapping[tuple[int, int], float]
-) -> Iterator[tuple[tuple[str, str], Area]]:
-    for (a, b), half in halves.items():
-        for first, second in ((a, b), (b, a)):
-            value = float(shares[first] - shares[second])
-            ends = (None, None) if math.isnan(half) else (max(value - half, -1.0), min(value + half, 1.0))
-            yield (names[first], names[second]), Area(value, *ends)
+def _around(value: float, half: float) -> Area:
+    """A difference with its interval; none where the half width is NaN."""
+    return Area(value, None, None) if math.isnan(half) else Area(value, max(value - half, -1.0), min(value + half, 1.0))

@@ -92,7 +92,7 @@ def figures_of(scored: Scored, margin: float) -> JsonDict:
         assert ranking is not None
         differences[first][second] = {
             **asdict(ranking.differences[first, second]),
-            "same": bool({(first, second), (second, first)} & ranking.same),
+            "same": (first, second) in ranking.same,
             "more_labels": ranking.more_labels(first, second),
             "more_within": ranking.more_labels(first, second, -margin),
             "both": _on_both(sides[first], sides[second], scored),

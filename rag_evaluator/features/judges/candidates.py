@@ -21,7 +21,7 @@ ADDRESSES = ("http://", "https://", "unix:")
 
 
 @dataclass(frozen=True)
-class Candidate:
+class NamedJudge:
     """A judge, or a verifier.
 
     Attributes:
@@ -66,7 +66,7 @@ def metrics_of(wanted: Sequence[str], labels: Mapping[str, str]) -> list[str]:
     return names
 
 
-def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[str], out: Path) -> list[Candidate]:
+def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[str], out: Path) -> list[NamedJudge]:
     """The judges and verifiers of a command, in order.
 
     Args:
@@ -97,7 +97,7 @@ def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[st
             )
         check_reported(config, chosen)
         refuse_wrong_paths(config, chosen)
-        made.append(Candidate(name, kind, config, chosen, own))
+        made.append(NamedJudge(name, kind, config, chosen, own))
     return made
 
 

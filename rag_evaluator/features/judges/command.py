@@ -57,7 +57,7 @@ def add_judges_command(commands: Any) -> None:
 def judges(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator judges config.yaml --on labelled.jsonl --label groundedness=human --judge A --judge B`."""
     from .candidates import candidates_of, metrics_of, pairs_of
-    from .compared import Comparison
+    from .compared import ComparedJudges
     from .labels import labels_in
     from .running import run_alone
 
@@ -88,7 +88,7 @@ def judges(options: argparse.Namespace, stop: Stop) -> int:
             if code not in (OK, FAILED):
                 say(f"{candidate.name}: its run ended with exit code {code}. The same command continues.")
                 return code if code == BAD_INPUT else TRY_AGAIN
-    comparison = Comparison(candidates, labels, base, out, options.probe, options.config)
+    comparison = ComparedJudges(candidates, labels, base, out, options.probe, options.config)
     comparison.write()
     if options.json:
         print_json(comparison.to_json())

@@ -9,7 +9,7 @@ from rag_evaluator.files import ACTIVITY, JsonDict, write_json
 from rag_evaluator.results import PROGRAM, Conclusion, Grid, many_flagged, next_command
 from rag_evaluator.tasks import open_run
 
-from .candidates import Candidate
+from .candidates import NamedJudge
 from .conclusion import RULES, sentences_of
 from .feature import JudgesConfig
 from .figures import figures_of, judged, of_rows, of_sentences, work_of
@@ -20,7 +20,7 @@ from .running import costs_of
 from .tables import agreement_grid, pairs_grid, work_grid
 
 
-class Comparison:
+class ComparedJudges:
     """What finished runs say of their judges.
 
     Args:
@@ -34,7 +34,7 @@ class Comparison:
 
     def __init__(
         self,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[NamedJudge],
         labels: Mapping[str, ColumnLabels],
         base: Config,
         out: Path,

@@ -12,14 +12,14 @@ from rag_evaluator.run import Table, journals_in
 from rag_evaluator.statistics import krippendorff_alpha
 from rag_evaluator.tasks import stage_of
 
-from .candidates import Candidate
+from .candidates import NamedJudge
 
 TASK = "probe"
 NOTICED = ("reliable", "weak")
 SIDES = ("good", "changed")
 
 
-def probed_by(candidates: Sequence[Candidate]) -> JsonDict:
+def probed_by(candidates: Sequence[NamedJudge]) -> JsonDict:
     """What `judges.json` says of the probes of all judges.
 
     Returns:

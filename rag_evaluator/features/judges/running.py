@@ -13,7 +13,7 @@ from rag_evaluator.files import StopSignal, json_line
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.run import read_status
 
-from .candidates import Candidate
+from .candidates import NamedJudge
 
 COSTS = "costs.jsonl"
 KIB = 1 if sys.platform == "darwin" else 1024  # bytes of `ru_maxrss`
@@ -33,7 +33,7 @@ class Cost:
     memory: int
 
 
-def run_alone(candidate: Candidate, task: str, config: Path, words: Sequence[str], out: Path) -> int:
+def run_alone(candidate: NamedJudge, task: str, config: Path, words: Sequence[str], out: Path) -> int:
     """Do a task with a judge as its command does, append what it cost to `costs.jsonl`; its exit code.
 
     A run that is there already loads nothing, and has no cost. Raises `StopSignal` once the process has ended.
@@ -66,7 +66,7 @@ def run_alone(candidate: Candidate, task: str, config: Path, words: Sequence[str
     return child.returncode
 
 
-def costs_of(out: Path, candidates: Iterable[Candidate], task: str) -> dict[str, Cost]:
+def costs_of(out: Path, candidates: Iterable[NamedJudge], task: str) -> dict[str, Cost]:
     """What each judge took for a row; of a probe for a text. One that was not measured is not there."""
     path = out / COSTS
     lines = [json.loads(line) for line in path.read_bytes().splitlines()] if path.is_file() else []

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rag_evaluator.files import Json
 from rag_evaluator.results import Grid, with_ends
 
-from .candidates import Candidate
+from .candidates import NamedJudge
 from .figures import WORDS
 from .running import Cost
 
@@ -55,7 +55,7 @@ def pairs_grid(what: str, figures: Json) -> Grid:
 
 
 def work_grid(
-    candidates: Sequence[Candidate], costs: Mapping[str, Cost], work: Mapping[str, Mapping[str, Json]]
+    candidates: Sequence[NamedJudge], costs: Mapping[str, Cost], work: Mapping[str, Mapping[str, Json]]
 ) -> Grid:
     """Return how each judge was asked, and what it took. `work`: metric -> judge -> see `work_of`."""
     lines = [list(_work_line(candidate, costs.get(candidate.name), work)) for candidate in candidates]
@@ -63,7 +63,7 @@ def work_grid(
     return Grid("what each judge took, loading included", columns, lines)
 
 
-def _work_line(candidate: Candidate, cost: Cost | None, work: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
+def _work_line(candidate: NamedJudge, cost: Cost | None, work: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
     about = candidate.about
     yield candidate.name
     yield ", ".join(candidate.chosen)

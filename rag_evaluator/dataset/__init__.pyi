@@ -27,6 +27,10 @@ from .json_values import EMPTY as EMPTY
 from .json_values import as_number as as_number
 from .json_values import is_blank as is_blank
 from .json_values import plain as plain
+from .labels import LABEL_EXPECTED as LABEL_EXPECTED
+from .labels import LABEL_WORDS as LABEL_WORDS
+from .labels import is_word as is_word
+from .labels import label_of as label_of
 from .loading import load_dataset as load_dataset
 from .loading import open_dataset as open_dataset
 from .marks import CODE as CODE

@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_evaluator.config import find_language
-from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
+from rag_evaluator.dataset import (
+    ID,
+    LABEL_EXPECTED,
+    InputRecord,
+    accepted_names,
+    as_key,
+    column_names,
+    is_blank,
+    is_word,
+    label_of,
+    read_records,
+)
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import folder_names
 from rag_evaluator.metrics import canonical_name
@@ -15,7 +26,6 @@ from rag_evaluator.verifiers import labels_by_spans
 
 from .draws import DrawRecord, read_draw
 from .sheet import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, STATEMENT
-from .words import EXPECTED, is_word, label_of
 
 logger = logging.getLogger(__name__)
 
@@ -222,7 +232,7 @@ def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
     try:
         return Label(row, metric, annotator, statement, label_of(cell), where, is_word(cell))
     except ValueError:
-        raise DatasetError(f"{where}: {cell!r:.60} is no label. {EXPECTED}") from None
+        raise DatasetError(f"{where}: {cell!r:.60} is no label. {LABEL_EXPECTED}") from None
 
 
 def metric_named(column: str, run: ScoredRows) -> tuple[str, str] | None:

@@ -141,6 +141,7 @@ from .rows import row_name as row_name
 from .run import Run as Run
 from .run import ScoredRows as ScoredRows
 from .run import ScoreTable as ScoreTable
+from .run import mean_probabilities as mean_probabilities
 from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run

@@ -14,6 +14,9 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag_evaluator.dataset import (
     ALIASES,
     AS_WRITTEN,
@@ -336,3 +339,14 @@ def _row(line: bytes) -> int:
     if head is None:
         raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
     return int(head[1])
+
+
+def mean_probabilities(run: ScoredRows, metric: str) -> NDArray[np.float64] | None:
+    """The mean probability of each row's sentences, by which rows are ranked; NaN for a row without a score.
+
+    None where a score has none.
+    """
+    known = (sample.row.get(PROBABILITIES) or {} for sample in run.samples)
+    means = np.array([row.get(metric, {}).get("mean", np.nan) for row in known])
+    is_scored = ~np.isnan(np.asarray(run.scores[metric], dtype=np.float64))
+    return means if is_scored.any() and not np.isnan(means[is_scored]).any() else None

@@ -18,7 +18,7 @@ from rag_evaluator.cli import (
     say,
     with_examples,
 )
-from rag_evaluator.config import all_features, disable_network, load_config
+from rag_evaluator.config import all_features, disable_network, find_language, load_config
 from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import Stop
@@ -77,7 +77,8 @@ def judges(options: argparse.Namespace, stop: Stop) -> int:
     out = (options.out or base.results_dir / "judges").expanduser().absolute()
     candidates = candidates_of(options, base, shared, out)
     rows = checked_rows(base.dataset, candidates[0].config, candidates[0].chosen, are_scored=True)
-    labels = {metric: labels_in(rows, metric, labelled[metric]) for metric in metrics if metric in labelled}
+    language = find_language(base.language)
+    labels = {metric: labels_in(rows, metric, labelled[metric], language) for metric in metrics if metric in labelled}
     tasks = [name for name, wanted in (("evaluate", labels), ("probe", options.probe)) if wanted]
     out.mkdir(parents=True, exist_ok=True)
     for place, candidate in enumerate(candidates, start=1):

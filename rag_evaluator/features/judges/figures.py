@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from rag_evaluator.config import Config, find_language
+from rag_evaluator.dataset import as_key
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.metrics import NOTHING, SUPPORT, Metric, counter_of
 from rag_evaluator.results import (
@@ -15,6 +16,7 @@ from rag_evaluator.results import (
     Run,
     cluster_of,
     flagged_share,
+    mean_probabilities,
     reporting_of,
     unit_of,
     verified,
@@ -22,7 +24,7 @@ from rag_evaluator.results import (
 from rag_evaluator.statistics import Array, Scale, binary_agreement, pairs_of, rank_areas
 from rag_evaluator.verifiers import sentences_of
 
-from .labels import ColumnLabels, marked, rarer
+from .labels import ColumnLabels, rarer
 
 WORDS = "counting words"
 LENGTH = "length"
@@ -132,16 +134,24 @@ def judged(run: Run, metric: str) -> Judged:
 
 
 def of_rows(runs: Mapping[str, Judged], metric: str, labels: ColumnLabels, config: Config) -> Scored:
-    """Return the rows with labels and scores; the runs have the same rows."""
+    """Return the rows with labels and scores, or with what ranks them, see `mean_probabilities`.
+
+    The runs have the same rows.
+    """
     first = next(iter(runs.values())).run
     reporting = reporting_of(first.manifest)
     counter = counter_of(metric, reporting.stages.get(metric, "generation"), config.language)
     known = ~np.isnan(labels.rows)
     counts = [counter.count(row) if known[place] else NOTHING for place, row in enumerate(first.samples)]
     scale = reporting.scales[metric]
-    scores = {name: _upright(np.array(each.run.scores[metric]), scale) for name, each in runs.items()}
+    means = {name: mean_probabilities(each.run, metric) for name, each in runs.items()}
+    scores = {
+        name: _upright(np.array(each.run.scores[metric]) if (mean := means[name]) is None else mean, scale)
+        for name, each in runs.items()
+    }
     counted = {name: np.array([row[name] for row in counts]) for name in NOTHING}
-    limit = reporting.thresholds.get(metric)
+    is_ranked = any(mean is not None for mean in means.values())  # a threshold is of scores, not of what ranks them
+    limit = None if is_ranked else reporting.thresholds.get(metric)
     return Scored(labels.rows, _units(first), counted, scores, None if limit is None else _upright(limit, scale))
 
 
@@ -152,7 +162,7 @@ def of_sentences(
 
     None where labels are no spans, or no judge looks at the sentences of the response.
     """
-    if labels.spans is None or name not in SUPPORT or metric.columns[1] != "response":
+    if labels.sentences is None or name not in SUPPORT or metric.columns[1] != "response":
         return None
     first = next(iter(runs.values())).run
     units = _units(first)
@@ -160,13 +170,13 @@ def of_sentences(
     language = find_language(config.language)
     rows: list[tuple[float, str, Mapping[str, float]]] = []
     scores: dict[str, list[float]] = {judge: [] for judge in runs}
-    for place, (sample, spans) in enumerate(zip(first.samples, labels.spans, strict=True)):
-        if spans is None or not sample.has("response"):
+    for place, (sample, known) in enumerate(zip(first.samples, labels.sentences, strict=True)):
+        if known is None or not sample.has("response"):
             continue
         claims = [part for part in sentences_of(sample.columns["response"], language) if part.counts]
         for part in claims:
-            label = float(not marked(spans, part.start, part.end))
-            rows.append((label, units[place], counter.count(sample, part.text)))
+            label = known.get(as_key(part.text))
+            rows.append((np.nan if label is None else float(label), units[place], counter.count(sample, part.text)))
         for judge, each in runs.items():
             [record] = each.details.get((place, name), ({},))[:1]
             lines = verified(record.get("judgements") or ()).get("sentences", ())

@@ -42,7 +42,7 @@ def _scores(path: Path) -> dict[str, dict[tuple[int, str], float]]:
     """Metric -> (row, text) -> score; the good text of a row is there once."""
     scores: dict[str, dict[tuple[int, str], float]] = {}
     for line in map(json.loads, path.read_bytes().splitlines()):
-        for metric, pair in line["scores"].items():
+        for metric, pair in line["scores"].items() if SIDES[0] in line else ():  # else a text was put into the row
             for side in SIDES:
                 key = line["row"], side if side == SIDES[0] else line["probe"]
                 scores.setdefault(metric, {})[key] = np.nan if pair[side] is None else float(pair[side])

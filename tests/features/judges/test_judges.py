@@ -56,14 +56,6 @@ def test_bad_input_is_refused_before_any_model(config: Path, capsys: Capture, wo
     assert not (config.parent / "results").exists()
 
 
-def test_spans_need_the_response_as_it_was_written(tmp_path: Path, capsys: Capture) -> None:
-    rows = rows_of(24)
-    rows[3]["response"] = f"<think>Well.</think>{rows[3]['response']}"
-    config = write_config(tmp_path, rows, CONFIG)
-    command = ("judges", config, "--label", "groundedness=spans", "--judge", "demo")
-    assert "line 4" in error_of(capsys, *command)
-
-
 @pytest.mark.processes
 def test_a_whole_comparison(config: Path, capsys: Capture) -> None:
     command = ("judges", config, "--label", "groundedness=spans", "--verifier", "words", "--verifier", "other=words")

@@ -14,6 +14,7 @@ from .options import (
     add_beginning,
     add_config,
     add_json,
+    add_markdown,
     add_on,
     add_repeated,
     add_rows,
@@ -161,6 +162,7 @@ def add_report_command(commands: Any) -> None:
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
     add_on(command)
     command.add_argument("--title", metavar="TEXT", help="of the page; default: the names of the runs")
+    add_markdown(command)
 
 
 def add_compare_command(commands: Any) -> None:
@@ -187,7 +189,9 @@ def add_compare_command(commands: Any) -> None:
     )
     add_repeated(command, "--group-by", "COLUMN", "figures also for each value of this column")
     _add_pairing(command)
-    add_json(command)
+    outputs = command.add_mutually_exclusive_group()
+    add_json(outputs)
+    add_markdown(outputs)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
 
@@ -234,7 +238,9 @@ def add_gate_command(commands: Any) -> None:
         help="rows that must have a score, for each rule; default: %(default)s",
     )
     _add_pairing(command)
-    add_json(command)
+    outputs = command.add_mutually_exclusive_group()
+    add_json(outputs)
+    add_markdown(outputs)
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
     command.add_argument("--force", action="store_true", help="replace a JUnit file of another program")
 

@@ -2,7 +2,7 @@
 
 import argparse
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,29 @@ from rag_evaluator.comparison import MARK, write_junit, write_report
 from rag_evaluator.comparison import compare as compare_runs
 from rag_evaluator.comparison import gate as check
 from rag_evaluator.dataset import harmless
-from rag_evaluator.errors import ConfigError
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files import check_replaceable, write_whole
-from rag_evaluator.results import DIRECTIONS, ChangedScore, ScorePair, from_to, listed, one_line
+from rag_evaluator.results import (
+    DIRECTIONS,
+    ChangedScore,
+    Comparison,
+    Grid,
+    Run,
+    ScorePair,
+    WorstRow,
+    as_markdown,
+    conclude_run,
+    from_to,
+    listed,
+    number,
+    one_line,
+    worst_rows,
+)
 from rag_evaluator.statistics import MEAN, parse_limit
 
-from .console import print_json, print_parts, say
-from .options import FAILED, NOT_SETTLED, OK
+from .console import parts_of, print_json, print_parts, say
+from .options import FAILED, NOT_SETTLED, OK, STDOUT
+from .watching import hide_bar
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 
@@ -32,10 +48,51 @@ def compare(options: argparse.Namespace) -> int:
     if options.json:
         print_json(comparison.to_json())
         return OK
-    print_parts(comparison.overview())  # what must be known first, then the tables
-    for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
-        say(line)
+    parts = _of_comparison(comparison)
+    if not _is_markdown(options, " → ".join(comparison.runs), parts):
+        print_parts(parts)
     return OK
+
+
+def _of_comparison(comparison: Comparison) -> list[Grid | str]:
+    """What must be known first, then the tables, then rows that changed."""
+    return [*comparison.overview(), *_of_changes(comparison.changed, several=len(comparison.matches) > 1)]
+
+
+def _of_run(folder: Path) -> Iterator[Grid | str]:
+    """What a run says, its means, and its worst rows."""
+    run = Run(folder)
+    yield from conclude_run(run).lines()
+    yield from parts_of("means", run.summary)
+    columns = [(heading, "left") for heading in ("worst row", "scores", "question", "response", "why")]
+    rows = [
+        [row.name, _listed_scores(row), *map(one_line, (row.question, row.response, row.reason))]
+        for row in worst_rows(run)
+    ]
+    if rows:
+        yield Grid("rows to look at first", columns, rows)
+
+
+def _listed_scores(row: WorstRow) -> str:
+    return ", ".join(f"{score.metric} {number(score.value, 2)}" for score in row.scores)
+
+
+def _is_markdown(options: argparse.Namespace, title: str, parts: Iterable[Grid | str]) -> bool:
+    """Whether standard output holds Markdown alone, which is written here, or to the file beside it.
+
+    Raises `ResultsError` if the file cannot be written.
+    """
+    path = options.markdown
+    if path == STDOUT:
+        hide_bar()
+        print(as_markdown(title, parts), end="")
+    elif path is not None:
+        try:
+            with path.open("a", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.write("\n" * bool(file.tell()) + as_markdown(title, parts))
+        except OSError as error:
+            raise ResultsError(f"{path}: cannot be written: {error}. Choose another name.") from error
+    return bool(path == STDOUT)
 
 
 def _of_changes(changes: Sequence[ChangedScore], several: bool) -> Iterator[str]:
@@ -97,10 +154,11 @@ def gate(options: argparse.Namespace) -> int:
         conclusion = verdicts.conclusion.to_json()
         print_json({"run": str(options.run), "passed": verdicts.passed, "conclusion": conclusion, "verdicts": shown})
         return code
-    print_parts(verdicts.conclusion.lines())
-    for verdict in verdicts:
-        if verdict.measured.notes and verdict.passed:  # a failure is named above
-            say(f"{verdict.state}: {verdict.rule}: {'; '.join(verdict.measured.notes)}")
+    if not _is_markdown(options, str(options.run), verdicts.overview()):
+        print_parts(verdicts.conclusion.lines())
+        for verdict in verdicts:
+            if verdict.measured.notes and verdict.passed:  # a failure is named above
+                say(f"{verdict.state}: {verdict.rule}: {'; '.join(verdict.measured.notes)}")
     return code
 
 
@@ -137,5 +195,10 @@ def _margin(texts: list[str]) -> float | dict[str, float] | None:
 def report(options: argparse.Namespace) -> int:
     """`rag-evaluator report results/a results/b`."""
     path = write_report(*options.runs, out=options.out, on=options.on, force=options.force, title=options.title)
-    say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")
+    parts: Iterable[Grid | str] = ()
+    if options.markdown is not None:
+        first, *others = options.runs
+        parts = _of_comparison(compare_runs(first, *others, on=options.on)) if others else _of_run(first)
+    if not _is_markdown(options, options.title or " → ".join(map(str, options.runs)), parts):
+        say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")
     return OK

@@ -1,5 +1,6 @@
 """What a judge notices, in sentences: for each metric which kinds of change, and what it finds where there is none."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from rag_evaluator.files import Json
@@ -9,6 +10,8 @@ from .control import RULE, control_sentences, percent
 from .verdicts import ALPHA, CHANCE, LIMITS
 
 Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON
+SPARE = 1.5  # times as many rows as were needed if every sample held the same share of pairs
+STEP = 10  # rows
 NOTICED = ("reliable", "weak")
 NOT_NOTICED = {
     "wrong way": "wrong way",
@@ -109,6 +112,20 @@ def _next(report: Json, words: Sequence[object]) -> str:
     sample = report["settings"]["sample"]
     if any(cell["word"] == "always worst" for cell in cells):
         return next_command(("check", *words))
-    if report["rows"] == sample and any(cell["word"] in ("undecided", "too few") for cell in cells):
-        return next_command(("probe", *words, "--sample", 2 * sample))
+    needed = max((_enough(sample, cell) for cell in cells if cell["word"] in ("undecided", "too few")), default=0)
+    if report["rows"] == sample < needed:
+        return next_command(("probe", *words, "--sample", needed))
     return next_command(("evaluate", *words))
+
+
+def _enough(sample: int, cell: Json) -> int:
+    """About how many rows would decide about a kind of change; 0 where a larger sample would not, or nobody knows it.
+
+    So many pairs count then that the interval cannot hold both chance and a useful share.
+    """
+    share = cell["share"]
+    if not share["n"]:
+        return 2 * sample if sample < LIMITS["pairs"] else 0
+    width = (share["ci_high"] - share["ci_low"]) / (LIMITS["useless"] - CHANCE)
+    pairs = max(LIMITS["pairs"], share["n"] * width**2)
+    return math.ceil(SPARE * sample * pairs / share["n"] / STEP) * STEP if pairs > share["n"] else 0

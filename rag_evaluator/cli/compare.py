@@ -3,6 +3,7 @@
 import argparse
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files import check_replaceable, write_whole
 from rag_evaluator.results import (
     DIRECTIONS,
+    GROUPS,
     ChangedScore,
     Comparison,
     Grid,
@@ -26,14 +28,17 @@ from rag_evaluator.results import (
     listed,
     number,
     one_line,
+    show,
     worst_rows,
 )
 from rag_evaluator.statistics import MEAN, parse_limit
 
-from .console import parts_of, print_json, print_parts, say
+from .console import console, parts_of, print_json, print_parts, say
 from .options import FAILED, NOT_SETTLED, OK, STDOUT
 from .watching import hide_bar
 
+LINES = 40  # of a terminal
+ROWS = 2  # that changed, of each direction, in a terminal
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 
 
@@ -50,8 +55,41 @@ def compare(options: argparse.Namespace) -> int:
         return OK
     parts = _of_comparison(comparison)
     if not _is_markdown(options, " → ".join(comparison.runs), parts):
-        print_parts(parts)
+        print_parts(_few_lines(comparison))
     return OK
+
+
+def _few_lines(comparison: Comparison) -> Iterator[Grid | str]:
+    """The same in `LINES` lines where sentences and tables leave room: fewer groups, fewer rows that changed."""
+    parts = list(comparison.overview())
+    kinds = [(change.run, change.direction) for change in comparison.changed]
+    changed = [change for at, change in enumerate(comparison.changed) if kinds[:at].count(kinds[at]) < ROWS]
+    lines = list(_of_changes(changed, several=len(comparison.matches) > 1))
+    room = LINES - 1 - _height([_cut(part, 0) for part in parts])
+    groups = len(comparison.groups)
+    end = max(min(len(lines), room // 2 if groups else room), 0)
+    while 0 < end < len(lines) and (lines[end].startswith("    ") or not lines[end - 1].startswith(" ")):
+        end -= 1  # to the end of a row
+    rows = groups
+    while rows and _height(_cut(part, rows) for part in parts) >= LINES - end:
+        rows = max(min(rows, room) - 1, 0)
+    yield from (_cut(part, rows) for part in parts)
+    yield from lines[:end]
+    if end < len(lines) or len(changed) < len(kinds) or rows < groups:
+        yield "Not everything is shown here: the report, --markdown and --json have all."
+
+
+def _cut(part: Grid | str, rows: int) -> Grid | str:
+    """The part; of a table of groups the first rows."""
+    return replace(part, rows=part.rows[:rows]) if isinstance(part, Grid) and part.title == GROUPS else part
+
+
+def _height(parts: Iterable[Grid | str]) -> int:
+    """How many lines they take."""
+    screen = console()
+    with screen.capture() as text:
+        show(parts, screen)
+    return text.get().count("\n")
 
 
 def _of_comparison(comparison: Comparison) -> list[Grid | str]:
@@ -103,7 +141,7 @@ def _of_changes(changes: Sequence[ChangedScore], several: bool) -> Iterator[str]
         if above != heading:
             heading = above
             yield f"{heading}:"
-        yield f"  {_scores(change)}  {one_line(change.question or change.key)}"
+        yield f"  row {change.name}: {_scores(change)}  {one_line(change.question or change.key)}"
         for sentence, reason in change.says():
             yield f"    {one_line(sentence + (f'. {reason}' if reason else ''))}"
         if change.also:

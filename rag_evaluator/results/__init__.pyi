@@ -20,6 +20,7 @@ from .changes import Direction as Direction
 from .changes import ScorePair as ScorePair
 from .changes import from_to as from_to
 from .changes import verdict_changes as verdict_changes
+from .comparison import GROUPS as GROUPS
 from .comparison import ComparedMetric as ComparedMetric
 from .comparison import Comparison as Comparison
 from .comparison import LabelDifference as LabelDifference

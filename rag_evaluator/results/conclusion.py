@@ -174,7 +174,7 @@ def with_interval(estimate: "Estimate", digits: int = 2) -> str:
 def whole_ranges(methods: Iterable[str]) -> Iterator[str]:
     """Yield why nothing is known of other rows, where an interval is the whole range; `methods`: of the intervals."""
     for why in sorted({method.partition("range: ")[2] for method in methods} - {""}):
-        yield f"These rows say nothing of others: the interval is the whole range ({why})."
+        yield f"Nothing is known about other rows: the interval is the whole range ({why})."
 
 
 def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: float, digits: int = 2) -> str:

@@ -101,7 +101,7 @@ def show(parts: Iterable[Grid | str], console: "Console", lines: bool = True) ->
         if isinstance(part, Grid):
             console.print(part.table(console.width, lines))
         else:
-            console.print(part, markup=False, highlight=False, soft_wrap=True)
+            console.print(part, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 class WithOverview:

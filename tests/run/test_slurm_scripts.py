@@ -24,7 +24,7 @@ def test_sbatch_gets_the_array_its_options_and_what_each_worker_runs(tmp_path: P
 
 
 def test_a_dry_run_shows_the_call_then_says_what_submit_would_refuse_and_warns_of_the_toy(
-    tmp_path: Path, capsys: Capture
+    tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = tmp_path / "config.yaml"
     config.write_text("metrics: [faithfulness]\ndataset: rows.jsonl\n", "utf-8")
@@ -35,7 +35,7 @@ def test_a_dry_run_shows_the_call_then_says_what_submit_would_refuse_and_warns_o
     assert "rows.jsonl: no such file" in refused.err
     (tmp_path / "rows.jsonl").write_text('{"user_input": "q", "response": "a", "retrieved_contexts": ["c"]}\n')
     assert main(arguments) == 0
-    assert "The demo judge is a toy: set judge.model to a model of your own." in capsys.readouterr().err
+    assert "The demo judge is a toy: set judge.model to a model of your own." in caplog.text
 
 
 @pytest.mark.parametrize(("task", "expected"), [({}, "8"), ({"ARRAY_JOB_ID": "7", "ARRAY_TASK_ID": "3"}, "7_3")])

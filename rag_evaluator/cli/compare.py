@@ -21,7 +21,6 @@ from rag_evaluator.results import (
     Grid,
     Run,
     ScorePair,
-    WorstRow,
     as_markdown,
     conclude_run,
     from_to,
@@ -104,15 +103,15 @@ def _of_run(folder: Path) -> Iterator[Grid | str]:
     yield from parts_of("means", run.summary)
     columns = [(heading, "left") for heading in ("worst row", "scores", "question", "response", "why")]
     rows = [
-        [row.name, _listed_scores(row), *map(one_line, (row.question, row.response, row.reason))]
+        [
+            row.name,
+            ", ".join(f"{score.metric} {number(score.value, 2)}" for score in row.scores),
+            *map(one_line, (row.question, row.response, row.reason)),
+        ]
         for row in worst_rows(run)
     ]
     if rows:
         yield Grid("rows to look at first", columns, rows)
-
-
-def _listed_scores(row: WorstRow) -> str:
-    return ", ".join(f"{score.metric} {number(score.value, 2)}" for score in row.scores)
 
 
 def _is_markdown(options: argparse.Namespace, title: str, parts: Iterable[Grid | str]) -> bool:

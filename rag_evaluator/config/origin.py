@@ -14,7 +14,6 @@ from rag_evaluator.errors import ConfigError
 
 Key = tuple[str | int, ...]
 # YAML reads no, 2024 and 1e3 as other things than text
-OTHERS = {"llm": "judge"}  # what other programs call a key
 QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 
 
@@ -160,7 +159,7 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) ->
         for other in sorted(known, key=lambda other: (other[:-1] != key[:-1], len(other))):  # this section first
             for name in (str(other[-1]), "_".join(map(str, other))):
                 names.setdefault(name, dotted(other))
-        names |= OTHERS
+        names["llm"] = "judge"  # as other programs call it
         near = difflib.get_close_matches(str(key[-1]).lower(), names, n=1)
         section = ", ".join(str(other[-1]) for other in known if other[:-1] == key[:-1])
         return f"is not a known key.{f' Did you mean {names[near[0]]!r}?' if near else f' Known: {section}.'}"

@@ -33,11 +33,9 @@ EXPLAINED = {
     COPIED: ": it repeats an example of its prompt",
     FOREIGN: ": it writes about something that is not in the row",
     REPEATED: ": it writes a text twice",
-    CONTRADICTORY: ": it gives equal texts different verdicts",
     INCOMPLETE: ": its statements leave out more than half of the text",
     FRAGMENT: ": it ends in the middle of a sentence",
     CUT: ": its list has reached the limit",
-    UNASKED: ": it judges other texts than it was given",
 }
 AGAIN = "give these rows what they lack, and run the command of the run again with --update"
 LARGER = "take a larger judge, as --update asks nothing again where the judge's work was refused"

@@ -44,7 +44,7 @@ def _line(text: str) -> str:
 
 def _table(grid: Grid) -> str:
     sides = ["--:" if side == "right" else ":--" for _, side in grid.columns]
-    lines = ["", *map(_row, [[heading for heading, _ in grid.columns]]), f"| {' | '.join(sides)} |"]
+    lines = ["", _row([heading for heading, _ in grid.columns]), f"| {' | '.join(sides)} |"]
     lines += [_row([*cells, *[""] * (len(sides) - len(cells))]) for cells in grid.rows]
     return "\n".join([f"#### {escaped(grid.title)}"] * bool(grid.title) + lines)
 

@@ -78,18 +78,16 @@ def init(options: argparse.Namespace) -> int:
     columns = _columns(options.columns)
     files = options.data or [_write_sample(out)]
     wishes = {name: getattr(options, name) for name in ("name", "language", "judge", "embeddings")}
-    guesses = starter.guesses(*(survey(path.expanduser(), columns) for path in files))
-    whole = ""
-    if sys.stdin.isatty() and sys.stdout.isatty():
-        columns |= _confirmed(guesses)
-    elif guesses:
-        named = [f"{name}={column}" for name, column in {**columns, **guesses}.items()]
-        typed = command(*options.words, "--columns", *named, "--force")
-        whole = f"{listed(map(repr, guesses))} may be used, too: {typed}"
+    is_asked = sys.stdin.isatty() and sys.stdout.isatty()
+    surveys = (survey(path.expanduser(), columns) for path in files)
+    if is_asked:
+        columns |= _confirmed(starter.guesses(*surveys))
     try:
         proposal = starter.propose(files[0], out, files[1:], metrics=metrics, columns=columns, **wishes)
-    except DatasetError as error:
-        raise DatasetError(f"{error} {whole}".rstrip()) from error
+    except DatasetError:
+        if not is_asked:
+            _offer(options, columns, starter.guesses(*surveys))
+        raise
     write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
@@ -102,9 +100,17 @@ def init(options: argparse.Namespace) -> int:
             words = [word for key, text in keys.items() for word in ("--set", f"{key}={starter.scalar(text)}")]
             next_commands.append([out, *words, "--against", results / proposal.name])
     _print(proposal, files, out, next_commands)
-    if whole:
-        say(whole)
+    if not is_asked:
+        _offer(options, columns, starter.guesses(proposal.survey, *proposal.others))
     return OK
+
+
+def _offer(options: argparse.Namespace, columns: Mapping[str, str], guesses: Mapping[str, str]) -> None:
+    """Say with which command the guesses are used."""
+    if guesses:
+        named = [f"{name}={column}" for name, column in {**columns, **guesses}.items()]
+        whole = command(*options.words, "--columns", *named, "--force")
+        say(f"{listed(map(repr, guesses))} may be used, too: {whole}")
 
 
 def _confirmed(guesses: Mapping[str, str]) -> dict[str, str]:

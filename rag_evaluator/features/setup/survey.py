@@ -106,11 +106,9 @@ def _look_like_ids(keys: Sequence[str]) -> bool:
 
 def _groups(rows: Sequence[InputRecord], names: Iterable[str]) -> list[str]:
     """The columns of few short values, each of them in two rows or more on average."""
-    values = {name: {as_key(row.row.get(name)) for row in rows} - {None} for name in names}
+    values = {name: {as_key(row.row.get(name)) or "" for row in rows} - {""} for name in names}
     most = min(MOST_GROUPS, len(rows) // 2)
-    return [
-        name for name, keys in values.items() if 2 <= len(keys) <= most and all(len(key or "") <= SHORT for key in keys)
-    ]
+    return [name for name, keys in values.items() if 2 <= len(keys) <= most and max(map(len, keys)) <= SHORT]
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ ROWS = [
     {
         "Ticket": f"T-{place}",
         "Question": f"How many beds has house {place}?",
-        "Passages found": f"The house {place} has {place} beds, as everybody knows.",
+        "Passages found": [f"The house {place} has {place} beds, as everybody knows."],
         "respuesta del sistema": f"It has {place} beds.",
         "kind": ("easy", "hard")[place % 2],
     }
@@ -226,7 +226,7 @@ def test_a_column_that_is_like_a_known_one_is_named_with_the_whole_command_which
     monkeypatch.chdir(tmp_path)
     write_lines(Path("my rows.jsonl"), ROWS)
     assert main(["init", "my rows.jsonl", "--name", "x"]) == 2
-    words = shlex.split(capsys.readouterr().err.partition("may be used, too: ")[2])
+    words = shlex.split(capsys.readouterr().out.partition("may be used, too: ")[2])
     assert words[:2] == ["rag-evaluator", "init"]
     assert main(words[1:]) == 0
     config = load_config("config.yaml")

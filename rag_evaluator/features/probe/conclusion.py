@@ -23,14 +23,14 @@ NOT_NOTICED = {
 }
 """Word of a kind of change that is not noticed -> what the sentence calls it."""
 RULES = (
-    "share: of the pairs of a kind of change those whose changed side is worse; equal scores count half, "
+    "share: the part of the pairs of a kind of change in which the changed side is worse; equal scores count half, "
     f"{CHANCE:g} is chance. Behind it is its 95 % interval.",
     "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
     f"(p at most {ALPHA:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
     "the control that makes nothing worse, above 0.",
     f"reliable: the low end is at least {LIMITS['reliable']:g}, and the upper end of the metric's false alarms at most "
     f"{LIMITS['false_alarms']:g}.",
-    "false alarms: of the rows that were not made worse those whose score is another one, by the worst control.",
+    "false alarms: the part of the rows that were not made worse and got another score, by the worst control.",
 )
 
 

@@ -45,7 +45,9 @@ def add_init_command(commands: Any) -> None:
         help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder; give one file for each system",
     )
     command.add_argument(
-        "--sample", action="store_true", help=f"in place of rows of yours: write those that come with it to {SAMPLE}"
+        "--sample",
+        action="store_true",
+        help=f"take no rows of yours: write those that come with the program to {SAMPLE}",
     )
     command.add_argument("--judge", default="demo", metavar="MODEL", help="folder of the judge's model, or a hub id")
     command.add_argument(
@@ -54,8 +56,10 @@ def add_init_command(commands: Any) -> None:
     command.add_argument("--name", help="the name of the run and of its results folder; default: the file's name")
     command.add_argument("--out", type=Path, default=CONFIG, help="the file to be written; default: %(default)s")
     command.add_argument("--force", action="store_true", help="overwrite the configuration if it is there")
-    command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
-    command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
+    command.add_argument("--language", help="language of the rows, by name or code; default: recognised from the texts")
+    command.add_argument(
+        "--metrics", nargs="+", default=[], metavar="METRIC", help="metrics to be set instead of those proposed"
+    )
     command.add_argument(
         "--columns",
         nargs="+",

@@ -106,7 +106,9 @@ def checked_rows(
     names = ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
     if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
-        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
+        logger.warning(
+            "columns names %s, and no row has it: contexts are read from the other columns", ", ".join(unread)
+        )
     try:
         samples.check_columns(samples.needed_by(readers), name)
     except DatasetError as error:

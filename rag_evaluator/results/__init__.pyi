@@ -20,9 +20,11 @@ from .changes import Direction as Direction
 from .changes import ScorePair as ScorePair
 from .changes import from_to as from_to
 from .changes import verdict_changes as verdict_changes
+from .comparison import GROUPS as GROUPS
 from .comparison import ComparedMetric as ComparedMetric
 from .comparison import Comparison as Comparison
 from .comparison import LabelDifference as LabelDifference
+from .comparison import number as number
 from .comparison import verdict_words as verdict_words
 from .comparison import word as word
 from .comparison_conclusion import DECISION_RULE as DECISION_RULE
@@ -97,6 +99,7 @@ from .manifest import partial_rows as partial_rows
 from .manifest import parts_of as parts_of
 from .manifest import refuse_foreign as refuse_foreign
 from .manifest import rows_of as rows_of
+from .markdown import as_markdown as as_markdown
 from .meanings import GRADES as GRADES
 from .meanings import NOT_COUNTED as NOT_COUNTED
 from .meanings import SCALES as SCALES

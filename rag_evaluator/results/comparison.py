@@ -14,6 +14,7 @@ from .overview import Grid, WithOverview, counted
 if TYPE_CHECKING:
     import pandas as pd
 
+GROUPS = "groups, not tested"
 FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS = ("p", "p (Holm)", "can show")
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
@@ -197,7 +198,7 @@ class Comparison(WithOverview):
                     [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)]
                     for line in groups
                 ]
-                yield Grid("groups, not tested", columns, rows, FIGURES[-1:])
+                yield Grid(GROUPS, columns, rows, FIGURES[-1:])
         for difference in self.labels:
             about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
             yield f"{about}: {difference.words()}"

@@ -207,8 +207,9 @@ def _faults(metric: str, scores: Floats, scale: Scale, is_claim: bool) -> str:
     fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
     if not is_claim or (metric in OF_SENTENCES and scale.kind == "continuous"):
         fault = None
-    where = f"in {below:,} of {counted(len(known), 'row')}" if below else f"in none of {counted(len(known), 'row')}"
-    return f"{where} {fault or 'the score is below 1'}"
+    if not below:
+        return f"no score of {counted(len(known), 'row')} is below 1"
+    return f"in {below:,} of {counted(len(known), 'row')} {fault or 'the score is below 1'}"
 
 
 def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -171,7 +171,9 @@ def of_journal(journal: Journal) -> ProbeStage:
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call probe again.")
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
-        raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
+        raise ResultsError(
+            f"{config.dataset}: these are not the rows that were probed: the file has changed since, or is gone."
+        )
     rows = rows_again(config.dataset, dict(config), journal.plan.part)
     return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 

@@ -68,4 +68,4 @@ class Models:
         for (name, attribute), prompt in prompts.items():
             setattr(made[name], attribute, prompt)
         checked_times(metrics, self.judge, self.config)  # now the judge's capabilities are known
-        return Scorer(made, metrics, judge, embeddings)
+        return Scorer(made, metrics, judge, embeddings, language)

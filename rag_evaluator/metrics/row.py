@@ -49,6 +49,7 @@ class Metric:
         question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
+        claims: the column whose claims it judges, where a refusal has none; empty: a refusal has a score, too.
         package: what it needs beside the packages that always come with this one; empty: nothing.
         verifier: what says whether a text supports a sentence, where the metric needs that: a `model`, or the `judge`,
             which then is all that it asks the judge for; see `with_verifier`.
@@ -75,6 +76,7 @@ class Metric:
     outcomes: Sequence[str] = ()
     about: str = ""
     question: CustomQuestion | None = None
+    claims: str = ""
     package: str = ""
     verifier: Literal["", "judge", "model"] = ""
     reranker: RerankerConfig | None = None

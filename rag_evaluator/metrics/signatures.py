@@ -11,7 +11,7 @@ from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.judge import row_of
 from rag_evaluator.resources import __version__
-from rag_evaluator.verifiers import reranker_of
+from rag_evaluator.verifiers import REFUSALS, reranker_of
 
 from .own.function import source_digest
 from .row import Metrics
@@ -44,6 +44,8 @@ def signatures_of(
             parts["language"] = find_language(language).name
         if responses != "said" and "response" in metric.reads:
             parts["responses"] = responses
+        if metric.claims:
+            parts["refusals"] = REFUSALS
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if "function" in metric.options:

@@ -210,9 +210,9 @@ def phrases_of(language: str) -> Phrases | None:
 def _rows() -> dict[str, dict[str, Sequence[str]]]:
     """language -> kind -> patterns, from `counted.jsonl`: regular expressions in small letters.
 
-    Beside `KINDS`: `opening`, which a phrase may begin with; those of `NAMED`, for which `{documents}` and `{tells}` stand; `joins`,
-    words between two clauses; `breaks`, other places between two; `tails`, words before which no comma divides;
-    `asides`, as `Phrases` has them.
+    Beside `KINDS`: `opening`, which a phrase may begin with; those of `NAMED`, for which `{documents}` and
+    `{tells}` stand; `joins`, words between two clauses; `breaks`, other places between two; `tails`, words before which
+    no comma divides; `asides`, as `Phrases` has them.
     """
     rows: defaultdict[str, dict[str, Sequence[str]]] = defaultdict(dict)
     for line in (PACKAGE / "verifiers" / "counted.jsonl").read_text(encoding="utf-8").splitlines():

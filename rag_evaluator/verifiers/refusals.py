@@ -7,7 +7,7 @@ from rag_evaluator.dataset import CODE, HEADER
 
 from .counted import LONGEST_PHRASE, Sentence, phrases_of, plain_words, sentences_of
 
-VERSION = 1  # of the phrases: raised where they change what is a refusal
+REFUSALS = 1  # of the phrases: raised where they change what is a refusal
 REFUSAL = "refusal"
 BRACKETS = re.compile(r"\s?[(（][\w.-]{1,12}[)）]")  # around a word, as of an abbreviation
 

@@ -73,7 +73,8 @@ def test_the_docs_list_every_figure_of_the_summary_and_every_key_that_changes_it
     figures = RAGEvaluator(keys).evaluate([row]).summary()["exact_match"]
     listed = [name for names, _ in table(ROOT / "docs" / "results.md", "key | meaning") for name in quoted(names)]
     noise = {"repeats", *vars(rerun_noise([]))}  # with repeats above 1
-    assert sorted(listed) == sorted({*figures, *noise, LABELS, THINKING, WARNING})
+    some = {LABELS, THINKING, WARNING, "probabilities", "responses"}  # where there is such a thing
+    assert sorted(listed) == sorted({*figures, *noise, *some})
     keys_shown = [quoted(cell)[0] for cell, _ in table(ROOT / "docs" / "results.md", "key | effect")]
     shown = {name: value for key in keys_shown for name, value in yaml.safe_load(key).items()}
     assert set(shown) == {"ci_level", "cluster", "group_by", "thresholds", "require", "report"}

@@ -20,8 +20,13 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.comparison.gate_verdicts.Measured": BY_HAND,
     "rag_evaluator.comparison.gate_verdicts.check_rules": BY_HAND,
     "rag_evaluator.config.features.FOLDER": "features are deleted there",
+    "rag_evaluator.dataset.response.read_response": BY_HAND,
     "rag_evaluator.features.bundle.contents.models_of": "nothing else names the models before they are copied",
     "rag_evaluator.features.certify.agreement.graded_agreement": PROBABILITIES,
+    **{
+        f"rag_evaluator.features.certify.calibrating.{name}": PROBABILITIES
+        for name in "LabelledFigures calibration_error cross_fitted fitted predicted reliability".split()
+    },
     "rag_evaluator.features.certify.coefficients.pairs_of": PROBABILITIES,
     "rag_evaluator.features.certify.draws.draw_stratified": PROBABILITIES,
     **{
@@ -32,6 +37,7 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.features.probe.facts.numbers": BY_HAND,
     "rag_evaluator.features.probe.verdicts.Pairs": PROBABILITIES,
     "rag_evaluator.features.probe.verdicts.judge_cells": PROBABILITIES,
+    "rag_evaluator.features.setup.checks.about_size": BY_HAND,
     "rag_evaluator.features.setup.check_judge.Rehearsal": "every metric can use invented answers",
     "rag_evaluator.features.testset.selection.duplicates_of": "compared with brute force",
     "rag_evaluator.judge.encoding.sequence.Sequence": ENGINE,
@@ -39,8 +45,11 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.judge.engines.transformers.attention": ENGINE,
     "rag_evaluator.judge.engines.transformers.packed.PackedModel": ENGINE,
     "rag_evaluator.judge.engines.transformers.plain.PlainDecoder": ENGINE,
+    "rag_evaluator.report.row_sentences.as_written": BY_HAND,
+    "rag_evaluator.report.texts.TextPart": BY_HAND,
     "rag_evaluator.results.xlsx": "a limit of Excel is made small",
     "rag_evaluator.run.worker_journal.WorkerJournal": "two workers publish the same chunk",
+    "rag_evaluator.statistics.auc.BaselineVerdict": BY_HAND,
     "rag_evaluator.tasks.evaluation": "what writes results is made to fail",
     "rag_evaluator.tasks.question": "what shows progress is exchanged",
 }

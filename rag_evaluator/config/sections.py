@@ -223,7 +223,7 @@ class VerifierConfig(Section):
             so that the one that supports a sentence is named.
         any_language: also take texts in a language that the model was not made for.
         combine: `words`: its words count beside what the judge says: those that the evidence has.
-        calibration: a file of `certify --calibrate`: labels say what both mean.
+        calibration: calibration.json, by which labels of sentences say what both mean; docs/small-judges.md.
         api_key_env: of a server: the environment variable that holds its key.
         piece: of a server: the longest evidence it is given at once, in tokens of three bytes.
     """

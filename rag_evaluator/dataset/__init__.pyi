@@ -32,7 +32,6 @@ from .loading import open_dataset as open_dataset
 from .marks import CODE as CODE
 from .marks import HEADER as HEADER
 from .marks import HEADING as HEADING
-from .marks import Piece as Piece
 from .marks import divided_by_marks as divided_by_marks
 from .marks import said as said
 from .marks import structure_of as structure_of
@@ -54,7 +53,6 @@ from .response import CHANNEL as CHANNEL
 from .response import FINAL as FINAL
 from .response import THOUGHTS as THOUGHTS
 from .response import Response as Response
-from .response import read_response as read_response
 from .sample import IN_ROW as IN_ROW
 from .sample import REASON as REASON
 from .sample import RowChoice as RowChoice

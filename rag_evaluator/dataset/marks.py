@@ -76,27 +76,27 @@ BOLD_TEXT = re.compile(
 )
 
 
-class Piece(NamedTuple):
+class ResponsePiece(NamedTuple):
     """A part of a text; `kind` is empty for what is said."""
 
     text: str
     kind: str = ""
 
 
-def divided_by_marks(text: str) -> list[Piece]:
+def divided_by_marks(text: str) -> list[ResponsePiece]:
     """The text in pieces; all is said where nothing would be left."""
     wrap = CODE_BLOCK.fullmatch(text.strip())
     if wrap and wrap["language"].strip().lower() in PROSE and not CODE_BLOCK.search(wrap["code"]):
         start = text.index(wrap["code"], text.index("\n"))
         end = start + len(wrap["code"].rstrip())
-        return [Piece(text[:start], CODE), *divided_by_marks(text[start:end]), Piece(text[end:], CODE)]
+        return [ResponsePiece(text[:start], CODE), *divided_by_marks(text[start:end]), ResponsePiece(text[end:], CODE)]
     blocks = [match.span() for pattern in (CODE_BLOCK, INLINE_CODE) for match in pattern.finditer(text)]
     code = {place for span in blocks for place in range(*span)}
     pieces = list(_cut(text, (mark for mark in _marks(text) if code.isdisjoint(range(mark[0], mark[1])))))
-    return pieces if any(map(str.isalnum, said(pieces))) else [Piece(text)]
+    return pieces if any(map(str.isalnum, said(pieces))) else [ResponsePiece(text)]
 
 
-def said(pieces: Iterable[Piece]) -> str:
+def said(pieces: Iterable[ResponsePiece]) -> str:
     """What is said, without the rest."""
     return "".join(piece.text for piece in pieces if not piece.kind)
 
@@ -143,14 +143,14 @@ def _with_blanks(text: str, start: int, end: int) -> tuple[int, int]:
     return (start if text[end : end + 1].isalnum() else first), end
 
 
-def _cut(text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Piece]:
+def _cut(text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[ResponsePiece]:
     place = 0
     for start, end, kind in sorted(spans):
         if end <= place:  # within another one
             continue
         if place < start:
-            yield Piece(text[place:start])
-        yield Piece(text[max(start, place) : end], kind)
+            yield ResponsePiece(text[place:start])
+        yield ResponsePiece(text[max(start, place) : end], kind)
         place = end
     if place < len(text):
-        yield Piece(text[place:])
+        yield ResponsePiece(text[place:])

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from .marks import Piece, divided_by_marks, said, structure_of
+from .marks import ResponsePiece, divided_by_marks, said, structure_of
 
 AS_WRITTEN = "as_written"  # what `responses` of the configuration says where all of a response counts
 THOUGHT = "thought"
@@ -42,7 +42,7 @@ class Response:
         endless: what a thought begins with that never ends; empty: each one ends.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ResponsePiece, ...]
     endless: str = ""
 
     @property
@@ -72,7 +72,7 @@ def read_response(text: str) -> Response:
     pieces = []
     place = 0
     for start, end in thoughts:
-        pieces += [*divided_by_marks(text[place:start]), Piece(text[start:end], THOUGHT)]
+        pieces += [*divided_by_marks(text[place:start]), ResponsePiece(text[start:end], THOUGHT)]
         place = end
     pieces += divided_by_marks(text[place:])
     return Response(tuple(piece for piece in pieces if piece.text), endless)

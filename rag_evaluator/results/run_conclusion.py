@@ -92,7 +92,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
     sentences = [
         *without_figure(summary),
         *_means(rows, useful),
-        *_uncalibrated(rows),
+        *_range(rows),
         *many_flagged(summary),
         *_constant(rows),
         *_missing(summary),
@@ -145,16 +145,24 @@ def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
     else:
         [metric] = lowest
         heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
-        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], rows.scales[metric])}{judge}."
+        is_claim = metric not in _uncalibrated(rows)
+        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], rows.scales[metric], is_claim)}{judge}."
 
 
-def _uncalibrated(rows: Tally) -> Iterator[str]:
-    """Where the probabilities of a judge lie that answers about sentences, if no label has set what divides them."""
+def _uncalibrated(rows: Tally) -> dict[str, Figures]:
+    """Metrics of sentences on which a judge decides by a threshold that no label has set, with its probabilities."""
     config = judged_config(rows.manifest)
     verifier = config.get("verifier") or {}
-    is_set = verifier.get("threshold", HALF) != HALF or verifier.get("model", BY_JUDGE) != BY_JUDGE
-    known = {name: row[PROBABILITIES] for name, row in rows.summary.items() if PROBABILITIES in row}
-    if not known or is_set or judge_model(config) == DEMO:
+    is_set = verifier.get("threshold", HALF) != HALF or verifier.get("calibration")
+    if is_set or verifier.get("model", BY_JUDGE) != BY_JUDGE or judge_model(config) == DEMO:
+        return {}
+    return {name: row[PROBABILITIES] for name, row in rows.summary.items() if PROBABILITIES in row}
+
+
+def _range(rows: Tally) -> Iterator[str]:
+    """Where the probabilities of such a metric lie, the one with the narrowest range."""
+    known = _uncalibrated(rows)
+    if not known:
         return
     name, of = min(known.items(), key=lambda item: item[1]["high"] - item[1]["low"])
     yield (
@@ -189,15 +197,15 @@ def _mean(row: Figures) -> str:
     return f"{mean} ({low} to {high} with the missing scores)"
 
 
-def _faults(metric: str, scores: Floats, scale: Scale) -> str:
+def _faults(metric: str, scores: Floats, scale: Scale, is_claim: bool) -> str:
     """`in 7 of 12 rows the response says something that its contexts do not support`.
 
-    A probability below 1 says no such thing.
+    A probability below 1 says no such thing, nor does a share above a threshold that no label has set.
     """
     known = scores[~np.isnan(scores)]
     below = int(np.count_nonzero(known < 1 - TIE))
     fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
-    if metric in OF_SENTENCES and scale.kind == "continuous":
+    if not is_claim or (metric in OF_SENTENCES and scale.kind == "continuous"):
         fault = None
     where = f"in {below:,} of {counted(len(known), 'row')}" if below else f"in none of {counted(len(known), 'row')}"
     return f"{where} {fault or 'the score is below 1'}"

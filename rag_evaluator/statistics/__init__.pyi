@@ -1,5 +1,3 @@
-from .auc import LEVEL as LEVEL
-from .auc import BaselineVerdict as BaselineVerdict
 from .auc import class_units as class_units
 from .auc import compare_with_baselines as compare_with_baselines
 from .auc import newcombe_interval as newcombe_interval

@@ -89,17 +89,19 @@ def combination_of(supported: Sequence[float], unsupported: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What labels of sentences say of a judge's probabilities, as `certify --calibrate` writes it.
+    """What labels of sentences say of a judge's probabilities, as `calibration.json` holds it.
 
     Attributes:
         combination: fitted to the labels.
         metric: whose sentences were labelled.
         signature: parts of the metric's signature on which its probabilities depend, and its language.
+        clusters: digests of the clusters whose labels were used.
     """
 
     combination: Combination
     metric: str
     signature: Mapping[str, str]
+    clusters: frozenset[str]
 
     @classmethod
     def read(cls, path: Path) -> "Calibration":
@@ -107,11 +109,12 @@ class Calibration:
         try:
             values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))  # Any: JSON
             combination = Combination(**{name: float(value) for name, value in values["combination"].items()})
-            made = cls(combination, str(values["metric"]), dict(values["signature"]))
+            clusters = frozenset(map(str, values["clusters"]))
+            made = cls(combination, str(values["metric"]), dict(values["signature"]), clusters)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(
-                f"verifier.calibration: {path} is no calibration ({type(error).__name__}: {error}). `certify RESULTS "
-                "--labels SHEET --calibrate` writes one."
+                f"verifier.calibration: {path} is no calibration ({type(error).__name__}: {error}). How labels of "
+                "sentences give one: docs/small-judges.md."
             ) from error
         if not all(map(math.isfinite, asdict(combination).values())):
             raise ConfigError(f"verifier.calibration: {path}: the weights are not all numbers. Make it again.")

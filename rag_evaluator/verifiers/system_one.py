@@ -29,7 +29,7 @@ from rag_evaluator.judge import (
     unusable,
 )
 
-from .batches import DECIMALS
+from .batches import rounded
 from .evidence import Evidence, Limit
 from .verifier import UNLIMITED, Support
 
@@ -119,11 +119,11 @@ class SystemOne:
         return [Support.of(row, pieces) for row in zip(*shares, strict=True)]
 
     async def _shares(self, text: str, sentences: Sequence[str]) -> list[float]:
-        """Return the probability that a text supports each sentence, four decimals."""
+        """Return the probability that a text supports each sentence, see `rounded`."""
         shares: list[float] = []
         for start in range(0, len(sentences), MOST):
             shares += (await self._ask(self._client, text, sentences[start : start + MOST]))[0]
-        return [round(share, DECIMALS) for share in shares]
+        return list(map(rounded, shares))
 
     @cached_property
     def _trials(self) -> tuple[Trials, Trials]:

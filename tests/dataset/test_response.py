@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.dataset import load_dataset, open_dataset, read_response
+from rag_evaluator.dataset import load_dataset, open_dataset
+from rag_evaluator.dataset.response import read_response
 from rag_evaluator.report.row_sentences import as_written
 from rag_evaluator.report.texts import TextPart
 from rag_evaluator.verifiers import sentences_of

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from rag_evaluator.statistics import BaselineVerdict, compare_with_baselines
+from rag_evaluator.statistics import compare_with_baselines
+from rag_evaluator.statistics.auc import BaselineVerdict
 
 LABELS = [1] * 5 + [0] * 5
 RIGHT = [9, 8, 7, 6, 2, 5, 4, 3, 1, 0]  # 23 of 25 pairs

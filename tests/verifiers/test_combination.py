@@ -80,7 +80,13 @@ def test_a_calibration_counts_for_its_metric_judge_and_language_only(tmp_path: P
     weights = Combination(-1.0, 2.0, 3.0)
 
     def write(**other: Any) -> dict[str, Any]:
-        values = {"combination": asdict(weights), "metric": "groundedness", "signature": wanted, **other}
+        values = {
+            "combination": asdict(weights),
+            "metric": "groundedness",
+            "signature": wanted,
+            "clusters": [],
+            **other,
+        }
         path.write_text(json.dumps(values), "utf-8")
         return {"calibration": path}
 

@@ -15,7 +15,7 @@ from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.config import IN_DENSE, words
 from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.resources import PACKAGE
-from rag_evaluator.verifiers import WordCounter
+from rag_evaluator.verifiers import StopWords, WordCounter
 
 TABLE = PACKAGE / "verifiers" / "stop_words.jsonl"
 STOP_WORDS = {row["language"]: row["words"].split() for row in map(json.loads, TABLE.read_text("utf-8").splitlines())}
@@ -118,8 +118,10 @@ def test_the_signature_names_the_version_and_the_stop_words(monkeypatch: Patch) 
     verifiers = {signature(language).partition("|verifier:")[2] for language in STOP_WORDS}
     assert len(verifiers) == len(STOP_WORDS)
     table = TABLE.read_text("utf-8").replace(" about", "", 1)
+    StopWords.of.cache_clear()  # type: ignore[attr-defined]  # of functools
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: table)
     assert signature().partition("|verifier:")[2] not in verifiers
+    StopWords.of.cache_clear()  # type: ignore[attr-defined]
 
 
 def test_a_run_writes_scores_and_loads_no_model(tmp_path: Path, monkeypatch: Patch) -> None:

@@ -8,7 +8,6 @@ intercept was fitted to the share of supported ones. So few labels move the shar
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +22,13 @@ from rag_evaluator.errors import DatasetError
 from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.metrics import METRICS
 from rag_evaluator.prompts import ENGLISH
-from rag_evaluator.results import PROGRAM, ScoredRows, cluster_of, reporting_of, unit_of, verified
+from rag_evaluator.results import PROGRAM, ScoredRows, verified
 from rag_evaluator.statistics import Array, cluster_numbers, dealt
 from rag_evaluator.verifiers import UNLABELLED, Combination, calibrated_parts, logit, shares_of_words
 
 from .coefficients import auc, pairs_of
-from .table import LabelTable, votes_of
+from .table import LabelTable
+from .thresholds import labelled_sentences
 from .verdict import LEAST_RARER
 
 CALIBRATION = "calibration.json"
@@ -124,24 +124,17 @@ def calibration_of(
     Raises `DatasetError` where labels are too few, or none is of a sentence with a probability.
     """
     known = sentences_of(records)
-    votes = {key: fmean(label.value for label in given) for key, given in votes_of(table.labels).items()}
-    labelled = {key: round(mean) for key, mean in votes.items() if mean != 0.5 and key in known}
-    rarer = min(sum(labelled.values()), len(labelled) - sum(labelled.values()))
+    labels, units, weights = labelled_sentences(run, table, known)
+    rarer = min(sum(labels.values()), len(labels) - sum(labels.values()))
     if rarer < LEAST_RARER:
         raise DatasetError(
-            f"--calibrate: {metric} has {len(labelled)} labelled sentences, {rarer} of the rarer kind, and needs "
+            f"--calibrate: {metric} has {len(labels)} labelled sentences, {rarer} of the rarer kind, and needs "
             f"{LEAST_RARER} of each: label more, or take verifier.combine: words, which needs none."
         )
     language = find_language(run.config.get("language") or ENGLISH).name
-    shares = {
-        (row, text): shares_of_words([text], contexts_of(run.samples[row], metric), language)[0]
-        for row, text in labelled
-    }
-    reporting = reporting_of(run.manifest)
-    units = [unit_of(run.samples[row], cluster_of(run.samples[row], reporting)) for row, _ in labelled]
-    weights = None if table.draw is None else [1 / table.draw.probabilities[row] for row, _ in labelled]
-    judged = [known[key].get("judged", known[key]["probability"]) for key in labelled]
-    rows = LabelledFigures.of(judged, list(shares.values()), list(labelled.values()), units, weights)
+    shares = [shares_of_words([text], contexts_of(run.samples[row], metric), language)[0] for row, text in labels]
+    judged = [known[key].get("judged", known[key]["probability"]) for key in labels]
+    rows = LabelledFigures.of(judged, shares, list(labels.values()), units, weights)
     prior = Combination(
         **next((row["combination"] for row in known.values() if row.get("combination")), asdict(UNLABELLED))
     )

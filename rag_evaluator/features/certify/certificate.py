@@ -8,13 +8,15 @@ from pathlib import Path
 from rag_evaluator.comparison import scales_for
 from rag_evaluator.config import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.files import ACTIVITY, Json, JsonDict, check_replaceable, write_json, write_whole
+from rag_evaluator.files import ACTIVITY, Json, JsonDict, check_replaceable, short_digest, write_json, write_whole
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.results import (
     FLAGGED,
     PROGRAM,
     Conclusion,
     Run,
+    cluster_of,
+    counted,
     flagged_share,
     is_judged,
     judged_config,
@@ -22,11 +24,14 @@ from rag_evaluator.results import (
     many_flagged,
     match,
     parts_of,
+    reporting_of,
+    unit_of,
     write_labels,
 )
 from rag_evaluator.run import note_rewritten
 from rag_evaluator.statistics import Scale
 from rag_evaluator.tasks import open_run, refresh_report
+from rag_evaluator.verifiers import Calibration
 
 from .calibrating import CALIBRATION, calibration_of, calibration_sentence
 from .certification import Disagreement, by_metric, compared
@@ -106,6 +111,7 @@ def certify(
         tables.append(together([read_labels(path, run) for path in paths], paths))
     if not tables:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
+    tables, left_out = _not_calibrated(run, tables)
     scales = scales_for(list(run.scores), [run])[0]
     label_scales = {_name(run, metric, "--scale"): grades for metric, grades in parse_scales(scale).items()}
     level = run.config.get("ci_level") or LEVEL
@@ -126,8 +132,23 @@ def certify(
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
     more = [calibration_sentence(calibration, calibrated)] if calibration else []
+    if left_out:
+        more.append(f"Not counted: {counted(left_out, 'label')} of clusters by which the run was calibrated.")
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged, *more])
     return Certification(certificate, disagreements, path, conclusion)
+
+
+def _not_calibrated(run: Run, tables: Sequence[LabelTable]) -> tuple[list[LabelTable], int]:
+    """The labels without those of clusters that the run's own calibration has seen, and how many these are."""
+    path = (run.config.get("verifier") or {}).get("calibration")
+    if not path:
+        return list(tables), 0
+    seen = Calibration.read(Path(path)).clusters
+    reporting = reporting_of(run.manifest)
+    units = (unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples)
+    rows = {row for row, unit in enumerate(units) if short_digest(unit) in seen}
+    kept = [replace(table, labels=[label for label in table.labels if label.row not in rows]) for table in tables]
+    return kept, sum(len(table.labels) for table in tables) - sum(len(table.labels) for table in kept)
 
 
 def _calibration(run: Run, tables: Sequence[LabelTable], level: float) -> JsonDict:

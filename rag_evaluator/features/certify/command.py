@@ -24,7 +24,6 @@ EXAMPLES = with_examples(
     "rag-evaluator certify results/demo --labels labels.csv --threshold faithfulness=0.5",
     "rag-evaluator certify results/demo --labels grades.csv --scale faithfulness=1..5",
     "rag-evaluator certify results/demo --label faithfulness=response_is_correct",
-    "rag-evaluator certify results/demo --labels sentences.xlsx --calibrate    # for verifier.calibration",
     note="docs/labels.md explains the forms of labels, docs/certify.md every figure.",
 )
 

@@ -3,9 +3,10 @@
 A threshold of sentences never comes from labels of rows: a row may be rejected for any one of its sentences.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,37 @@ def find_threshold(rows: ScoredLabels, level: float = 0.95) -> JsonDict | None:
     }
 
 
+class LabelledSentences(NamedTuple):
+    """Sentences with a label.
+
+    Attributes:
+        labels: (row, text) -> 1 where people accept the sentence, else 0.
+        units: of each, the key of what it depends on.
+        weights: how many sentences each one speaks for; None: all alike.
+    """
+
+    labels: Mapping[tuple[int, str], int]
+    units: Sequence[str]
+    weights: Sequence[float] | None
+
+
+def labelled_sentences(run: ScoredRows, table: LabelTable, known: Collection[tuple[int, str]]) -> LabelledSentences:
+    """The known sentences on which annotators are not divided; where rows were drawn, those of drawn rows."""
+    draw = table.draw
+    reporting = reporting_of(run.manifest)
+    means = {key: fmean(label.value for label in given) for key, given in votes_of(table.labels).items()}
+    labels = {
+        key: round(mean)
+        for key, mean in means.items()
+        if mean != 0.5 and key in known and (draw is None or key[0] in draw.rows)
+    }
+    samples = (run.samples[row] for row, _ in labels)
+    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in samples]
+    return LabelledSentences(
+        labels, units, None if draw is None else [1 / draw.probabilities[row] for row, _ in labels]
+    )
+
+
 def threshold_of(
     run: ScoredRows, metric: str, table: LabelTable, records: Mapping[int, Sequence[Json]], level: float
 ) -> JsonDict | None:
@@ -68,20 +100,12 @@ def threshold_of(
     Args:
         records: row -> its details of the metric, one for each repeat.
     """
-    draw = table.draw
-    reporting = reporting_of(run.manifest)
-    drawn = set(records if draw is None else draw.rows)
-    probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines and row in drawn}
-    counting = [
-        (row, probabilities[row][text], round(mean))
-        for (row, text), given in votes_of(table.labels).items()
-        if (mean := fmean(label.value for label in given)) != 0.5 and text in probabilities.get(row, ())
-    ]
-    values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
-    weights = None if draw is None else [1 / draw.probabilities[row] for row, *_ in counting]
-    samples = (run.samples[row] for row, *_ in counting)
-    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in samples]
-    if threshold := find_threshold(pairs_of(values, wanted, units, weights), level):
+    probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines}
+    known = {(row, text) for row, of_row in probabilities.items() for text in of_row}
+    labelled = labelled_sentences(run, table, known)
+    values = [probabilities[row][text] for row, text in labelled.labels]
+    wanted = list(labelled.labels.values())
+    if threshold := find_threshold(pairs_of(values, wanted, labelled.units, labelled.weights), level):
         signature = (run.manifest.get("signatures") or {}).get(metric, "")
         return {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}
     return None

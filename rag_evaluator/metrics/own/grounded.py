@@ -41,7 +41,7 @@ MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
     "min": lambda probabilities, threshold: min(probabilities),
 }
 """Mode -> the value, from the probabilities of all sentences and the threshold."""
-YES, NO = CHOICES = (Option(VerifyOutput(answer="yes")), Option(VerifyOutput(answer="no")))
+YES, _ = CHOICES = (Option(VerifyOutput(answer="yes")), Option(VerifyOutput(answer="no")))
 
 
 @dataclass(eq=False)

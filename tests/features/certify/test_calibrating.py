@@ -101,6 +101,8 @@ def test_a_run_uses_the_calibration_of_the_same_judge(tmp_path: Path) -> None:
     [first, second] = list(results)[1].scores["groundedness"].judgements[-1]["response"]["sentences"]
     assert first["probability"] > 0.5 > second["probability"], "of 0.45 and 0.40"
     assert results.scores["groundedness"][1].value == 0.5
+    with pytest.raises(ResultsError, match="too few labels"):  # all were used
+        certify(tmp_path / "again", labels)
     with pytest.raises(ConfigError, match="another judge"):
         RAGEvaluator(
             {"metrics": ["groundedness"], "verifier": {"calibration": path}}, judge=ScriptedJudge(model_id="other")

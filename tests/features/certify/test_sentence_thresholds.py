@@ -114,14 +114,13 @@ def test_labels_of_one_class_choose_no_threshold(run: Path, tmp_path: Path, acce
 
 
 def judge(model_id: str) -> ScriptedJudge:
-    """It is as sure as the verifier, whatever the order of its options."""
+    """It is as sure as the verifier."""
 
     def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
         data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
         name, _, row = data.hypothesis.rstrip(".").partition(" of ")
         value = probability(int(row), int(name == "Second"))
-        is_first = "does not" not in data.options[0]
-        return dict(zip(options, (value, 1 - value) if is_first else (1 - value, value), strict=True))
+        return dict(zip(options, (value, 1 - value), strict=True))
 
     return ScriptedJudge(choices=choices, model_id=model_id)
 

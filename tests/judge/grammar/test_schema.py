@@ -47,7 +47,8 @@ SCALE_OF = {
     "known": [0, 1],
     "label": [1, 2, 3, 4, 5],
 }
-BY_THE_INPUT = {"SentencesOutput", "CustomOutput", "MadeOutput"}  # numbers of sentences, and of the question; no number
+BY_THE_INPUT = {"SentencesOutput", "CustomOutput", "MadeOutput", "VerifyOutput"}
+"""Numbers of sentences, and of the question; no number."""
 OWN = list(dict.fromkeys(answer for _, answer in prompt_models().values()))
 SCALED = [
     (model, name)

@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -33,7 +33,6 @@ APOSTROPHES = str.maketrans("’ʼ`´", "''''")
 ALIKE = str.maketrans("أإآى", "اااي", "ـ")  # Arabic letters that are written either way
 HARAKAT = re.compile("[\u064b-\u0652\u0670]")
 OPENING = "opening"
-NAMED = ("documents", "tells")
 KINDS = ("greeting", "thanks", "offer", "introduction", "refusal")
 
 
@@ -55,36 +54,6 @@ class Sentence:
     end: int
     counts: bool
     why: str = ""
-
-
-@dataclass(frozen=True)
-class Phrases:
-    """The phrases of a language.
-
-    Attributes:
-        divides: what is between two clauses.
-        kinds: what a whole clause of each kind matches.
-        asides: what a refusal may hold beside its clauses: a reason.
-    """
-
-    divides: re.Pattern[str]
-    kinds: Mapping[str, re.Pattern[str]]
-    asides: re.Pattern[str]
-
-    def kind(self, text: str) -> str:
-        """The kind of a sentence of which every clause is a phrase; that of the last one counts. Empty: of none.
-
-        The text is one of `plain_words`.
-        """
-        clauses = (clause.strip(AROUND) for clause in self.divides.split(text))
-        found = [
-            next((kind for kind, pattern in self.kinds.items() if pattern.fullmatch(clause)), "")
-            for clause in clauses
-            if any(map(str.isalnum, clause))
-        ]
-        if "" in found:
-            return ""
-        return next((kind for kind in reversed(found) if kind != OPENING), OPENING)
 
 
 def sentences_of(text: str, language: Language) -> list[Sentence]:
@@ -160,10 +129,10 @@ def _why(text: str, kind: str, last: bool, language: Language) -> str:
         return ""
     if _is_question(text):
         return "question"
-    phrases = phrases_of(language.name)
+    phrases = _phrases(language.name)
     if phrases is None or len(text) > LONGEST_PHRASE:
         return ""
-    phrase = phrases.kind(plain_words(text))
+    phrase = _kind(text, *phrases)
     if phrase == OPENING:
         return "" if last else "courtesy"
     return phrase or ("" if last else _label(text, kind == HEADING, language))
@@ -190,9 +159,22 @@ def _label(text: str, heading: bool, language: Language) -> str:
     return "label" if is_short else HEADING if heading else ""
 
 
+def _kind(text: str, divides: re.Pattern[str], kinds: dict[str, re.Pattern[str]]) -> str:
+    """The kind of a sentence of which every clause is a phrase; that of the last one counts. Empty: of none."""
+    clauses = (clause.strip(AROUND) for clause in divides.split(plain_words(text)))
+    found = [
+        next((kind for kind, pattern in kinds.items() if pattern.fullmatch(clause)), "")
+        for clause in clauses
+        if any(map(str.isalnum, clause))
+    ]
+    if "" in found:
+        return ""
+    return next((kind for kind in reversed(found) if kind != OPENING), OPENING)
+
+
 @cache
-def phrases_of(language: str) -> Phrases | None:
-    """The phrases of a language, by its name; None where no phrases are known."""
+def _phrases(language: str) -> tuple[re.Pattern[str], dict[str, re.Pattern[str]]] | None:
+    """What is between two clauses, and what a whole clause of each kind matches; None where no phrases are known."""
     rows = _rows().get(language)
     if rows is None:
         return None
@@ -202,41 +184,33 @@ def phrases_of(language: str) -> Phrases | None:
     divides = re.compile("|".join([comma, DIVIDES, joins, *rows.get("breaks", ())]))
     opening = f"(?:(?:{'|'.join(rows[OPENING])})\\s*)"
     kinds = {kind: re.compile(f"{opening}{{0,2}}(?:{'|'.join(rows[kind])})") for kind in KINDS}
-    asides = re.compile("|".join(rows.get("asides", ["(?!)"])))
-    return Phrases(divides, {**kinds, OPENING: re.compile(f"{opening}{{1,2}}")}, asides)
+    return divides, {**kinds, OPENING: re.compile(f"{opening}{{1,2}}")}
 
 
 @cache
 def _rows() -> dict[str, dict[str, Sequence[str]]]:
     """language -> kind -> patterns, from `counted.jsonl`: regular expressions in small letters.
 
-    Beside `KINDS`: `opening`, which a phrase may begin with; those of `NAMED`, for which `{documents}` and
-    `{tells}` stand; `joins`, words between two clauses; `breaks`, other places between two; `tails`, words before which
-    no comma divides; `asides`, as `Phrases` has them.
+    Beside `KINDS`: `opening`, which a phrase may begin with; `documents`, for which `{documents}` stands; `joins`,
+    words between two clauses; `breaks`, other places between two; `tails`, words before which no comma divides.
     """
     rows: defaultdict[str, dict[str, Sequence[str]]] = defaultdict(dict)
     for line in (PACKAGE / "verifiers" / "counted.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         rows[row["language"]][row["kind"]] = row["patterns"]
     for kinds in rows.values():
-        names = {f"{{{name}}}": f"(?:{'|'.join(kinds.get(name, ()))})" for name in NAMED}
+        documents = f"(?:{'|'.join(kinds['documents'])})"
         for kind, patterns in kinds.items():
-            kinds[kind] = [_alike(_filled(pattern, names)) for pattern in patterns]
+            kinds[kind] = [alike(pattern.replace("{documents}", documents)) for pattern in patterns]
     return rows
-
-
-def _filled(pattern: str, names: Mapping[str, str]) -> str:
-    for name, patterns in names.items():
-        pattern = pattern.replace(name, patterns)
-    return pattern
 
 
 def plain_words(text: str) -> str:
     """As patterns have it: small letters, single spaces, one form of each letter."""
-    return " ".join(_alike(text.lower()).split())
+    return " ".join(alike(text.lower()).split())
 
 
-def _alike(text: str) -> str:
+def alike(text: str) -> str:
     """One form of accents, apostrophes and Arabic letters, without vowel signs; of a pattern as of a text."""
     return HARAKAT.sub("", unicodedata.normalize("NFC", text)).translate(APOSTROPHES).translate(ALIKE)
 

@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
@@ -15,17 +16,16 @@ from .counted import AROUND, alike, plain_words, sentences_of
 
 REFUSALS = 1  # of the words and rules: raised where they change what is a refusal
 REFUSAL = "refusal"
-ASIDE = "aside"  # neither refuses nor says anything of the world
+ASIDE = "aside"  # it neither refuses nor says anything of the world
 CLAIM = "claim"
-TOGETHER = (("documents", "tell"), ("speaker", "know"), ("info", "exist"))  # near a negation they refuse
 NEAR = 70  # characters on either side of a negation
 UNSPACED = {"chinese": 25, "japanese": 40, "korean": 40}  # languages whose words have no edges, and what is near there
+SHORT = 3  # a part that is so many times shorter than what is near may be an apology
 QUOTED = re.compile(r"[\"“«「『„][^\"”»」』“]*[\"”»」』“]")
 BRACKETS = re.compile(r"\s?[(（][^()（）]*[)）]")
 SIGN = re.compile(r"[^\w\s'\u0900-\u0963]")
 LABEL = re.compile(r"^(?:\S+ ){1,3}[:：] ")  # before what is said
-DIVIDED = "¦"
-Patterns = Mapping[str, re.Pattern[str]]
+CUT = "¦"
 
 
 def is_refusal(response: str, language: Language) -> bool:
@@ -34,67 +34,97 @@ def is_refusal(response: str, language: Language) -> bool:
     A refusal may cite, give a reason, say what the documents are about, give advice, or offer help. A response that
     answers in part is an answer. In a language that `refusals.jsonl` does not have, nothing is a refusal.
     """
-    patterns = _patterns(language.name)
-    if not patterns:
+    words = _words(language.name)
+    if words is None:
         return False
     kinds = list[str]()
+    before = ""
     for sentence in sentences_of(response, language):
-        if sentence.counts or sentence.why == REFUSAL:
-            kinds += _kinds(sentence.text, patterns, language.name, REFUSAL in kinds)
-        else:
+        if not sentence.counts and sentence.why != REFUSAL:
             kinds.append(CLAIM if sentence.why in (CODE, HEADER) else ASIDE)
+            continue
+        begins = REFUSAL in kinds
+        for part in words.parts(sentence.text):
+            if any(map(str.isalnum, part)):
+                kinds.append(words.kind(part, before, REFUSAL in kinds, begins))
+                before += part
+            begins = False
     return REFUSAL in kinds and CLAIM not in kinds
 
 
-def _kinds(sentence: str, patterns: Patterns, language: str, follows: bool) -> Iterator[str]:
-    """Of each part of a sentence; words that turn it (but, so) stand between two."""
-    text = BRACKETS.sub("", QUOTED.sub(" ", sentence) if QUOTED.sub("", sentence).strip(" .") else sentence)
-    words = " ".join(SIGN.sub(r" \g<0> ", plain_words(text)).split())
-    if "yields" in patterns:
-        words = re.sub(rf"({patterns['yields'].pattern}[^,،，]*)[,،，]", rf"\1 {DIVIDED} ", words)
-    for part in chain.from_iterable(map(patterns["turns"].split, LABEL.sub("", words).split(DIVIDED))):
-        if any(map(str.isalnum, part)):
-            kind = _kind(part.strip(AROUND), patterns, UNSPACED.get(language, NEAR), follows)
-            follows |= kind == REFUSAL
-            yield kind
+@dataclass(frozen=True)
+class Words:
+    """The words of a language.
 
+    Attributes:
+        kinds: kind -> its words as one pattern, see `_rows`.
+        near: how many characters on either side of a negation are near it.
+    """
 
-def _kind(part: str, patterns: Patterns, near: int, follows: bool) -> str:
-    others = patterns["others"].search(part)
-    ours = patterns["ours"].search(part)
-    is_ours = others is None or (ours is not None and ours.start() < others.start())
-    if is_ours and (patterns["refuses"].search(part) or _refuses(part, patterns, near)):
-        return REFUSAL
-    is_topic = patterns["about"].search(part) and (
-        patterns["documents"].search(part) or (follows and not any(map(str.isdigit, part)))
-    )
-    return ASIDE if is_topic or patterns["asides"].search(part) else CLAIM
+    kinds: Mapping[str, re.Pattern[str]]
+    near: int
 
+    def parts(self, sentence: str) -> Iterator[str]:
+        """The parts of a sentence; words that turn it (but, so) stand between two."""
+        unquoted = QUOTED.sub(" ", sentence)
+        text = BRACKETS.sub("", unquoted if any(map(str.isalnum, unquoted)) else sentence)
+        words = " ".join(SIGN.sub(r" \g<0> ", plain_words(text)).split())
+        if "yields" in self.kinds:
+            words = re.sub(rf"({self.kinds['yields'].pattern}[^,،，]*)[,،，]", rf"\1 {CUT} ", words)
+        parts = map(self.kinds["turns"].split, LABEL.sub("", words).split(CUT))
+        return (part.strip(AROUND) for part in chain.from_iterable(parts))
 
-def _refuses(part: str, patterns: Patterns, near: int) -> bool:
-    """Whether a negation has the words of a pair near it, with none of `between` between them."""
-    for clause in patterns["between"].split(part):
-        for match in patterns["not"].finditer(clause):
-            window = clause[max(0, match.start() - near) : match.end() + near]
-            if any(all(patterns[kind].search(window) for kind in pair) for pair in TOGETHER):
-                return True
-    return False
+    def kind(self, part: str, before: str, follows: bool, begins: bool) -> str:
+        """Whether a part refuses, claims something, or neither.
+
+        Args:
+            before: what the response says before it.
+            follows: whether that has refused.
+            begins: whether it has refused, and the part begins a sentence.
+        """
+        has = {kind for kind, pattern in self.kinds.items() if pattern.search(part)}
+        if not self._is_of_others(part) and ("refuses" in has or self._refuses(part, before)):
+            return REFUSAL
+        is_bare = not any(map(str.isdigit, part))
+        is_topic = "about" in has and ("documents" in has or (follows and is_bare))
+        is_rest = begins and is_bare and "know" in has and "between" not in has
+        is_short = SHORT * len(part) <= self.near
+        is_aside = "asides" in has and (follows or is_short or bool(has & {"documents", "speaker"}))
+        return ASIDE if is_topic or is_rest or is_aside else CLAIM
+
+    def _is_of_others(self, part: str) -> bool:
+        """Whether somebody else does not know or tell: named before documents and speaker."""
+        others = self.kinds["others"].search(part)
+        ours = [match.start() for kind in ("documents", "speaker") if (match := self.kinds[kind].search(part))]
+        return others is not None and others.start() <= min(ours, default=others.start())
+
+    def _refuses(self, part: str, before: str) -> bool:
+        """Whether a negation has near it what documents tell, the speaker knows or there is to find."""
+        pairs = [("speaker", "know"), ("info", "exist")]
+        if self.kinds["documents"].search(f"{before} {part}"):
+            pairs.append(("not", "tell"))
+        for clause in self.kinds["between"].split(part):
+            for match in self.kinds["not"].finditer(clause):
+                window = clause[max(0, match.start() - self.near) : match.end() + self.near]
+                if any(all(self.kinds[kind].search(window) for kind in pair) for pair in pairs):
+                    return True
+        return False
 
 
 @cache
-def _patterns(language: str) -> Patterns:
-    """kind -> its words as one pattern; empty where the language has none."""
-    rows = _rows().get(language, {})
+def _words(language: str) -> Words | None:
+    """The words of a language, by its name; None where none are known."""
+    rows = _rows().get(language)
+    if rows is None:
+        return None
     edges = ("", "") if language in UNSPACED else (r"(?<![^\s'])", r"(?!\S)")
-    rows = rows and {**rows, "ours": f"{rows['documents']}|{rows['speaker']}"}
-    names = {f"{{{kind}}}": f"(?:{words})" for kind, words in rows.items()}
 
-    def filled(words: str) -> str:
-        for name, others in names.items():
-            words = words.replace(name, others)
-        return words
+    def pattern(words: str) -> re.Pattern[str]:
+        for kind in ("about", "speaker", "documents"):  # the first may name the others
+            words = words.replace(f"{{{kind}}}", f"(?:{rows[kind]})")
+        return re.compile(f"{edges[0]}(?:{words}){edges[1]}")
 
-    return {kind: re.compile(f"{edges[0]}(?:{filled(filled(words))}){edges[1]}") for kind, words in rows.items() if words}
+    return Words({kind: pattern(words) for kind, words in rows.items() if words}, UNSPACED.get(language, NEAR))
 
 
 @cache
@@ -103,7 +133,8 @@ def _rows() -> Mapping[str, Mapping[str, str]]:
 
     Kinds: `documents`, `speaker` and `info` (what is asked for), with `tell`, `know` and `exist`, what these do or do
     not; `not`, negations; `between`, what divides two clauses; `refuses`, what refuses alone; `turns`, what a claim may
-    follow; `yields`, that begin a clause before a comma; `others`, who else may not know; `about`, what only names a topic of documents; `asides`.
+    follow; `yields`, that begin a clause before a comma; `others`, who else may not know, or does not know for sure;
+    `about`, what only names a topic of documents; `asides`: advice, apologies, offers.
     """
     rows: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in (PACKAGE / "verifiers" / "refusals.jsonl").read_text(encoding="utf-8").splitlines():

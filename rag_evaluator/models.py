@@ -45,7 +45,7 @@ class Models:
         """
         config = self.config
         models = self.judge, self.embeddings, self.verifier
-        lines = signatures_of(metrics, config.language, prompts, *models, config.responses)
+        lines = signatures_of(metrics, config.language, prompts, *models, config.responses, config.refusals)
         if path := config.verifier.calibration:
             calibration = Calibration.read(path)
             if why := calibration.refusal(lines.get(calibration.metric, "")):

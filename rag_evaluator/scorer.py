@@ -15,7 +15,7 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metrics, Recorder, check_work
+from rag_evaluator.metrics import JUDGED, Metrics, Recorder, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
 from rag_evaluator.verifiers import is_refusal
 
@@ -63,7 +63,10 @@ class Scorer:
         missing = sample.missing([column for column in spec.needs(present.__contains__) if column not in present])
         if missing:
             return Score(math.nan, missing, lasting=True)
-        if spec.claims and is_refusal(sample.value(spec.claims), self.language):
+        is_told = (
+            spec.claims == "response" and JUDGED in self.specs
+        )  # by the judge, when all scores of the row are there
+        if spec.claims and not is_told and is_refusal(sample.value(spec.claims), self.language):
             reason = f"the {spec.claims} refuses to answer, by its words: it has no claim to judge"
             return Score(math.nan, reason, lasting=True, is_applicable=False)
         columns = {column: sample.value(column) for column in spec.reads if column in present}

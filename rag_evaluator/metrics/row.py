@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 Component = Literal["retrieval", "generation"]
+REFUSALS = ":RefusalCorrectness"  # the metric of which a refusal may be right
 IDS = ("retrieved_context_ids", "reference_context_ids")
 KNOWN = "total_relevant: known"
 UNKNOWN = "total_relevant: unknown"
@@ -96,6 +97,11 @@ class Metric:
         """The package that it needs and that is not installed; empty: there is none."""
         is_there = not self.package or find_spec(self.package.replace("-", "_"))
         return "" if is_there else self.package
+
+    @property
+    def judges_response(self) -> bool:
+        """Whether its scores are about the response, so that a refusal may have another one."""
+        return self.component == "generation" and "response" in self.reads and not self.made_by.endswith(REFUSALS)
 
     def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
         """The columns without which there is no score, by what is there."""

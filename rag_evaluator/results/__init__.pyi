@@ -122,6 +122,9 @@ from .questions import questions_of as questions_of
 from .questions import read_questions as read_questions
 from .questions import refer as refer
 from .questions import references as references
+from .refusals import answered_note as answered_note
+from .refusals import refusal_parts as refusal_parts
+from .refusals import refusal_table as refusal_table
 from .results import Results as Results
 from .results import joined as joined
 from .rows import ADDED as ADDED
@@ -130,6 +133,7 @@ from .rows import DETAILS as DETAILS
 from .rows import DROPPED as DROPPED
 from .rows import LABELS as LABELS
 from .rows import PROBABILITIES as PROBABILITIES
+from .rows import REFUSED as REFUSED
 from .rows import Cell as Cell
 from .rows import Details as Details
 from .rows import Heading as Heading

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset import Sample
 
 from .overview import Figures, Grid, WithOverview, counted, means
+from .refusals import refusal_parts
 from .rows import ADDED, Heading, Row, Score, row_name, row_probabilities, scored_row
 from .run_conclusion import conclude
 from .summary import Summary
@@ -48,7 +49,7 @@ class Results(WithOverview):
         summary = self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self._tally(summary), self.name_of)
-        return [*conclusion.lines(), *table]
+        return [*conclusion.lines(), *table, *refusal_parts(summary)]
 
     def name_of(self, place: int) -> str:
         """Return what a row is called, see `row_name`."""

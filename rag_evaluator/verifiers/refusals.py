@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 
 from rag_evaluator.config import Language
@@ -28,6 +28,7 @@ LABEL = re.compile(r"^(?:\S+ ){1,3}[:：] ")  # before what is said
 CUT = "¦"
 
 
+@lru_cache(1024)
 def is_refusal(response: str, language: Language) -> bool:
     """Whether a response refuses to answer, and says nothing else.
 

@@ -23,6 +23,7 @@ from .changes import verdict_changes as verdict_changes
 from .comparison import ComparedMetric as ComparedMetric
 from .comparison import Comparison as Comparison
 from .comparison import LabelDifference as LabelDifference
+from .comparison import RefusalDifference as RefusalDifference
 from .comparison import verdict_words as verdict_words
 from .comparison import word as word
 from .comparison_conclusion import DECISION_RULE as DECISION_RULE
@@ -149,6 +150,7 @@ from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run
 from .summary import NO_VALUE as NO_VALUE
+from .summary import REFUSALS as REFUSALS
 from .summary import WORST_QUARTER as WORST_QUARTER
 from .summary import Reporting as Reporting
 from .summary import cluster_of as cluster_of

@@ -61,7 +61,7 @@ class Score:
         flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
             without texts where judgements were taken out.
         is_applicable: false where it is missing as the row holds nothing that the metric scores, as a refusal does not.
-        refused_by: who says that the response refuses, `words` or `judge`; empty: it does not, or is not what is scored.
+        refused_by: who says that the response refuses, `words` or `judge`; empty: it does not, or is not scored.
         answerable: whether its question can be answered; None: nobody says it.
     """
 

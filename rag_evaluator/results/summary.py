@@ -250,7 +250,7 @@ class Summary:
         return {**whole, "groups": groups} if groups else whole
 
     def _answered(self, name: str, values: NDArray[np.float64], scale: Scale) -> JsonDict:
-        """The figures of rows that answer, and how many refuse; nothing where none does, or it is not about responses."""
+        """The figures of rows that answer, and how many refuse; nothing where none does."""
         by = Counter(who for who, _ in self._refusals[name] if who)
         if not by:
             return {}

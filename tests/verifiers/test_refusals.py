@@ -17,7 +17,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("writer", ["strangers", "ourselves", "published"])
 def test_refusals_are_found_and_answers_are_not(writer: str) -> None:
-    """Of texts that the words were chosen by; of those that strangers wrote 0.56 and 0.85 held before they were read."""
+    """The words were chosen by these texts; unread, those of strangers had a recall of 0.56, a precision of 0.85."""
     rows = [row for row in ROWS if row["by"] == writer]
     found = [row["kind"] for row in rows if is_refusal(row["response"], LANGUAGES[row["language"]])]
     assert found.count("refusal") >= 0.95 * len(found)

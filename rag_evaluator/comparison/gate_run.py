@@ -51,7 +51,7 @@ from rag_evaluator.statistics import (
 )
 
 from .gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
-from .refused import measured_refusals, refusals_beside
+from .refused import is_about_responses, measured_refusals, refusals_beside
 from .saved_scores import check_direction, read_scores, scales_for
 
 LEVEL = 0.95
@@ -228,7 +228,7 @@ def gate(
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     column = cluster or scores.config.get("cluster")
     measured = _measured(scores, scales, column)
-    if REFUSALS not in measured and any(rule.metric == REFUSALS for rule in parsed) and scores.manifest:
+    if REFUSALS not in measured and any(rule.metric == REFUSALS for rule in parsed) and _has_answers(scores):
         labels = keys_of(scores.samples, column) if column else None
         measured[REFUSALS] = measured_refusals(scores, labels, LEVEL)
     if len(runs) > 1:
@@ -283,6 +283,11 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             remedy=remedy(scores.summary.get(metric, {}).get("reasons", {})),
         )
     return measured
+
+
+def _has_answers(scores: ScoredRows) -> bool:
+    """Whether a run of ours judged responses, so that it says which refuse."""
+    return bool(scores.config) and any(map(is_about_responses, scores.scores))
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

@@ -36,7 +36,7 @@ def refusal_difference(
     shares = [_by_key(side) for side in (a, b)]
     if not np.nansum(shares):
         return
-    both = np.nansum(shares, axis=0) == 0
+    both = (shares[0] == 0) & (shares[1] == 0)
     yield RefusalDifference(
         b.run.name,
         difference_interval(shares[1] - shares[0], PASS, level, labels, weights),
@@ -46,7 +46,7 @@ def refusal_difference(
                 np.where(both, pair.b - pair.a, np.nan), pair.scale, level, labels, weights
             )
             for pair in pairs
-            if pair.metric not in METRICS or METRICS[pair.metric].judges_response
+            if is_about_responses(pair.metric)
         },
     )
 
@@ -66,6 +66,11 @@ def refusals_beside(
         yield line.words(run.name, baseline.name)
 
 
+def is_about_responses(metric: str) -> bool:
+    """Whether a refusal may have another score; of a metric of somebody's own it is not known, and taken so."""
+    return metric not in METRICS or METRICS[metric].judges_response
+
+
 def _by_key(side: Aligned) -> Floats:
     """The share of refusals among the rows of each key; NaN where there is no row."""
     refused = [bool(sample.row.get(REFUSED)) for sample in side.run.samples]
@@ -82,10 +87,10 @@ def measured_refusals(run: ScoredRows, labels: Labels, level: float) -> Measured
         None if np.isnan(score) else (score == 1) != refuses for score, refuses in zip(right, refused, strict=True)
     ]
     known = [is_answerable(sample, language, can) for sample, can in zip(run.samples, judged, strict=True)]
-    asked = np.array([can is not False for can in known] if any(known) else [True] * len(known))
-    estimate = mean_interval(np.where(asked, refused, np.nan), PASS, level, labels)
-    left_out = counted(int(np.count_nonzero(~asked)), "row")
-    note = f"{left_out} left out, whose question cannot be answered"
-    if not any(known):
-        note = "all rows count: nobody says which questions can be answered"
-    return Measured(PASS._replace(better="lower"), estimate, 1.0, (note,))
+    notes = ["all rows count: nobody says which questions can be answered"]
+    if any(can is not None for can in known):
+        asked = np.array([can is True for can in known])
+        refused[~asked] = np.nan
+        left_out = counted(int(np.count_nonzero(~asked)), "row")
+        notes = [] if asked.all() else [f"{left_out} left out, whose question cannot be answered, or nobody says it"]
+    return Measured(PASS._replace(better="lower"), mean_interval(refused, PASS, level, labels), 1.0, tuple(notes))

@@ -65,7 +65,7 @@ def check_reported(config: Config, metrics: Metrics) -> None:
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
-            if rule.metric == "refusals" and rule.limit == "max":  # of all answers, whatever the metrics
+            if rule.metric == "refusals":  # of all answers, whatever the metrics
                 rule.refuse_senseless(Scale(better="lower"))
                 continue
             rule.refuse_senseless(chosen_under(rule.metric, metrics, f"'{rule.metric}'").scale)

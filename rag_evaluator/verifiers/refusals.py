@@ -38,19 +38,21 @@ def is_refusal(response: str, language: Language) -> bool:
     words = _words(language.name)
     if words is None:
         return False
-    kinds = list[str]()
+    refused = False
     before = ""
     for sentence in sentences_of(response, language):
-        if not sentence.counts and sentence.why != REFUSAL:
-            kinds.append(CLAIM if sentence.why in (CODE, HEADER) else ASIDE)
-            continue
-        begins = REFUSAL in kinds
-        for part in words.parts(sentence.text):
+        if sentence.why in (CODE, HEADER):
+            return False
+        begins = refused
+        for part in words.parts(sentence.text) if sentence.counts or sentence.why == REFUSAL else ():
             if any(map(str.isalnum, part)):
-                kinds.append(words.kind(part, before, REFUSAL in kinds, begins))
+                kind = words.kind(part, before, refused, begins)
+                if kind == CLAIM:
+                    return False
+                refused |= kind == REFUSAL
                 before += part
             begins = False
-    return REFUSAL in kinds and CLAIM not in kinds
+    return refused
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aliases import Json
 
-from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, compare, gate
+from rag_evaluator import ConfigError, RAGEvaluator, Results, ScriptedJudge, compare, gate
 
 NO = "I cannot answer this from the documents."
 
@@ -53,7 +53,9 @@ def test_the_judge_decides_where_it_is_asked(verdict: int, by: str | None) -> No
     answer = {"reason": "r", "verdict": verdict}
     judge = ScriptedJudge({"AnswerableOutput": answer, "RefusedOutput": answer})
     config = {"metrics": ["chrf_score", "refusal_correctness"], "refusals": "missing"}
-    [row] = RAGEvaluator(config, judge).evaluate(rows(range(1))[:1]).rows()
+    results = RAGEvaluator(config, judge).evaluate(rows(range(1))[:1])
+    [row] = results.rows()
+    assert results.signatures["chrf_score"].endswith("|refusals:1,judge,missing")
     assert row.get("refused_by") == by
     assert (row["chrf_score"] is None) == (by == "judge")
     assert row["refusal_correctness"] is not None
@@ -80,6 +82,8 @@ def test_a_bound_on_refusals_fails_who_refuses_wrongly_and_passes_who_does_so_ri
     assert "0.30 [0.22, 0.40] in 100 rows, the rule allows at most 0.1" in str(wrongly)
     rightly = gate(scored(rows(range(30), range(30))), "refusals <= 0.1")
     assert rightly.passed
-    assert "30 rows left out, whose question cannot be answered" in rightly[0].reason
+    assert "30 rows left out, whose question cannot be answered, or nobody says it" in rightly[0].reason
+    with pytest.raises(ConfigError, match="of refusals lower is better"):
+        scored(rows(range(1)), require=["refusals >= 0.1"])
     kept = scored(rows(range(30), range(30)), require=["refusals <= 0.1"])
     assert gate(kept, not_worse_than=scored(rows(range(30), range(30))), margin=0.1).passed

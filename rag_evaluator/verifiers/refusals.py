@@ -90,9 +90,10 @@ class Words:
             return REFUSAL
         is_bare = not any(map(str.isdigit, part))
         is_topic = "about" in has and ("documents" in has or (follows and is_bare))
-        is_rest = begins and is_bare and "know" in has and "between" not in has
+        is_about_us = bool(has & {"documents", "speaker"})
+        is_rest = begins and is_bare and "between" not in has and (is_about_us or "know" in has)
         is_short = SHORT * len(part) <= self.near
-        is_aside = "asides" in has and (follows or is_short or bool(has & {"documents", "speaker"}))
+        is_aside = "asides" in has and (follows or is_short or is_about_us)
         return ASIDE if is_topic or is_rest or is_aside else CLAIM
 
     def _is_of_others(self, part: str) -> bool:

@@ -23,8 +23,9 @@ def refusal_sentence(summary: Mapping[str, Figures]) -> Iterator[str]:
     of = f"{row['refused']:,} of {counted(row['count'], 'response')}"
     known = KINDS[0] in row
     can = f", {row[KINDS[0]]['refused']:,} of them where the question can be answered" if known else ""
+    judged = ", by the word of the judge" if "judge" in row["by"] else ""
     verb = "refuses" if row["refused"] == 1 else "refuse"
-    yield f"{of} {verb} to answer ({100 * row['mean']:.0f} % [{low:.0f}, {high:.0f}]){can}."
+    yield f"{of} {verb} to answer ({100 * row['mean']:.0f} % [{low:.0f}, {high:.0f}]){can}{judged}."
 
 
 def refusal_table(summary: Mapping[str, Figures]) -> Grid | None:

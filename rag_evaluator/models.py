@@ -45,7 +45,7 @@ class Models:
         """
         config = self.config
         models = self.judge, self.embeddings, self.verifier
-        lines = signatures_of(metrics, config.language, prompts, *models, config.responses)
+        lines = signatures_of(metrics, config.language, prompts, *models, config.responses, config.refusals)
         if path := config.verifier.calibration:
             calibration = Calibration.read(path)
             if why := calibration.refusal(lines.get(calibration.metric, "")):
@@ -68,4 +68,4 @@ class Models:
         for (name, attribute), prompt in prompts.items():
             setattr(made[name], attribute, prompt)
         checked_times(metrics, self.judge, self.config)  # now the judge's capabilities are known
-        return Scorer(made, metrics, judge, embeddings)
+        return Scorer(made, metrics, judge, embeddings, language)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import (
     JudgeLostError,
@@ -14,8 +15,9 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metrics, Recorder, check_work
+from rag_evaluator.metrics import JUDGED, Metrics, Recorder, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
+from rag_evaluator.verifiers import is_refusal
 
 if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding
@@ -34,12 +36,14 @@ class Scorer:
         specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
         embeddings: None if no metric compares embeddings.
+        language: of the responses: it decides which are refusals.
     """
 
     metrics: Mapping[str, "BaseMetric"]
     specs: Metrics
     judge: JudgeProtocol | None
     embeddings: "BaseRagasEmbedding | None"
+    language: Language
 
     @property
     def in_flight(self) -> int:
@@ -59,6 +63,12 @@ class Scorer:
         missing = sample.missing([column for column in spec.needs(present.__contains__) if column not in present])
         if missing:
             return Score(math.nan, missing, lasting=True)
+        is_told = (
+            spec.claims == "response" and JUDGED in self.specs
+        )  # by the judge, when all scores of the row are there
+        if spec.claims and not is_told and is_refusal(sample.value(spec.claims), self.language):
+            reason = f"the {spec.claims} refuses to answer, by its words: it has no claim to judge"
+            return Score(math.nan, reason, lasting=True, is_applicable=False)
         columns = {column: sample.value(column) for column in spec.reads if column in present}
         while True:
             canonical = {column: value for column, value in columns.items() if column in sample.columns}

@@ -19,6 +19,7 @@ from rag_evaluator.metrics import canonical_name
 from rag_evaluator.results import (
     APPLICABLE,
     PROGRAM,
+    REFUSALS,
     Aligned,
     ScoredRows,
     align,
@@ -51,6 +52,7 @@ from rag_evaluator.statistics import (
 )
 
 from .gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
+from .refused import is_about_responses, measured_refusals, refusals_beside
 from .saved_scores import check_direction, read_scores, scales_for
 
 LEVEL = 0.95
@@ -228,7 +230,11 @@ def gate(
     if margin is not None and not_worse_than is None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
-    measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
+    column = cluster or scores.config.get("cluster")
+    measured = _measured(scores, scales, column)
+    if REFUSALS not in measured and any(rule.metric == REFUSALS for rule in parsed) and _has_answers(scores):
+        labels = keys_of(scores.samples, column) if column else None
+        measured[REFUSALS] = measured_refusals(scores, labels, LEVEL)
     if len(runs) > 1:
         differences = _differences(runs[1], scores, scales, on, cluster)
         if fail_if_worse is None:
@@ -246,6 +252,7 @@ def gate(
     folders = [each.folder for each in reversed(runs)]
     doubts = doubts_of(scores, of_scores)
     doubts += [f"{base.name}: {doubt}" for base in runs[1:] for doubt in doubts_of(base, of_scores)]
+    doubts += [line for base in runs[1:] for line in refusals_beside(base, scores, scales, on, cluster, LEVEL)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
         [
@@ -291,6 +298,11 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             remedy=remedy(scores.summary.get(metric, {}).get("reasons", {})),
         )
     return measured
+
+
+def _has_answers(scores: ScoredRows) -> bool:
+    """Whether a run of ours judged responses, so that it says which refuse."""
+    return bool(scores.config) and any(map(is_about_responses, scores.scores))
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

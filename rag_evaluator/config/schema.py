@@ -58,6 +58,7 @@ class Config(Section):
         sample_seed: another number draws other rows.
         columns: your name of a column -> the name that is known, where yours is not.
         responses: `said`, without thoughts, citation marks and signs of bold, or `as_written`.
+        refusals: the score of a response that refuses to answer: `as_scored`; `0`, the worst of each metric; `missing`.
         output_dir: the folder for the results of all runs.
         language: of the prompts: a name or code, such as spanish or es.
         metrics: what is scored, by any of their names, and those of `custom_metrics`.
@@ -89,6 +90,7 @@ class Config(Section):
     sample_seed: int = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
     responses: Literal["said", "as_written"] = "said"
+    refusals: Literal["as_scored", 0, "missing"] = "as_scored"
     output_dir: FullPath = Path("results")
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)

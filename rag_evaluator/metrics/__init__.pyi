@@ -25,6 +25,7 @@ from .prompts import prompts_of as prompts_of
 from .recorder import Recorder as Recorder
 from .row import Metric as Metric
 from .row import Metrics as Metrics
+from .signatures import JUDGED as JUDGED
 from .signatures import checked_times as checked_times
 from .signatures import signatures_of as signatures_of
 from .signatures import times_of as times_of

@@ -11,11 +11,13 @@ from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.judge import row_of
 from rag_evaluator.resources import __version__
-from rag_evaluator.verifiers import reranker_of
+from rag_evaluator.verifiers import REFUSALS, reranker_of
 
 from .own.function import source_digest
 from .row import Metrics
 from .work_checks import VERSION
+
+JUDGED = "refusal_correctness"  # the metric by which the judge says which responses refuse
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings import EmbeddingsSource
@@ -32,6 +34,7 @@ def signatures_of(
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",
     responses: str = "said",
+    refusals: str | int = "as_scored",
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
 
@@ -44,6 +47,9 @@ def signatures_of(
             parts["language"] = find_language(language).name
         if responses != "said" and "response" in metric.reads:
             parts["responses"] = responses
+        declared = [refusals] if refusals != "as_scored" and metric.judges_response else []
+        if metric.claims or declared:
+            parts["refusals"] = ",".join(map(str, [REFUSALS, *(["judge"] if JUDGED in metrics else []), *declared]))
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if "function" in metric.options:

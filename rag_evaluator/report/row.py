@@ -10,7 +10,7 @@ from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset import ColumnNames, InputRecord, Response, Sample
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.results import ADDED, DROPPED, Run, Tone, row_name, samples_of
+from rag_evaluator.results import ADDED, DROPPED, REFUSED, Run, Tone, row_name, samples_of
 
 from .facts import judged_by
 from .pages import render
@@ -135,7 +135,7 @@ def _other_columns(values: Json, run: Run, columns: Json) -> Iterator[tuple[str,
         names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
     read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
     for name, value in values.items():
-        if name not in {*run.metrics, *ADDED, *read} and value is not None:
+        if name not in {*run.metrics, *ADDED, *read} - {REFUSED} and value is not None:
             yield name, shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 

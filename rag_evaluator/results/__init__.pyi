@@ -24,6 +24,7 @@ from .comparison import GROUPS as GROUPS
 from .comparison import ComparedMetric as ComparedMetric
 from .comparison import Comparison as Comparison
 from .comparison import LabelDifference as LabelDifference
+from .comparison import RefusalDifference as RefusalDifference
 from .comparison import number as number
 from .comparison import verdict_words as verdict_words
 from .comparison import word as word
@@ -125,6 +126,9 @@ from .questions import questions_of as questions_of
 from .questions import read_questions as read_questions
 from .questions import refer as refer
 from .questions import references as references
+from .refusals import answered_note as answered_note
+from .refusals import refusal_parts as refusal_parts
+from .refusals import refusal_table as refusal_table
 from .results import Results as Results
 from .results import joined as joined
 from .rows import ADDED as ADDED
@@ -133,6 +137,7 @@ from .rows import DETAILS as DETAILS
 from .rows import DROPPED as DROPPED
 from .rows import LABELS as LABELS
 from .rows import PROBABILITIES as PROBABILITIES
+from .rows import REFUSED as REFUSED
 from .rows import Cell as Cell
 from .rows import Details as Details
 from .rows import Heading as Heading
@@ -149,6 +154,7 @@ from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run
 from .summary import NO_VALUE as NO_VALUE
+from .summary import REFUSALS as REFUSALS
 from .summary import WORST_QUARTER as WORST_QUARTER
 from .summary import Reporting as Reporting
 from .summary import cluster_of as cluster_of

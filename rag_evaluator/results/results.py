@@ -13,6 +13,7 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import check_replaceable
 
 from .overview import Figures, Grid, WithOverview, counted, means
+from .refusals import refusal_parts
 from .rows import ADDED, Heading, Row, Score, row_name, row_probabilities, scored_row
 from .run_conclusion import conclude
 from .summary import Summary
@@ -52,7 +53,7 @@ class Results(WithOverview):
         summary = self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self._tally(summary), self.name_of)
-        return [*conclusion.lines(), *table]
+        return [*conclusion.lines(), *table, *refusal_parts(summary)]
 
     def name_of(self, place: int) -> str:
         """Return what a row is called, see `row_name`."""

@@ -30,6 +30,7 @@ from .flags import advice, many_flagged, without_figure
 from .manifest import PART
 from .meanings import FAULTS, OF_SENTENCES
 from .overview import Figures, counted
+from .refusals import refusal_sentence
 from .rows import PROBABILITIES
 from .run import Run
 from .tally import Floats, Tally
@@ -90,6 +91,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
         why = why_of(reasons) if reasons else "there is no row"
         return Conclusion([f"No score could be made in {rows_there}: {why}."])
     sentences = [
+        *refusal_sentence(summary),
         *without_figure(summary),
         *_means(rows, useful),
         *_range(rows),

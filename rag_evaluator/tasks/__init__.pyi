@@ -32,6 +32,7 @@ from .question_conclusions import sort_conclusion as sort_conclusion
 from .ranking import share_of as share_of
 from .references import Generate as Generate
 from .references import Reference as Reference
+from .refusals import is_answerable as is_answerable
 from .sort import SUMMARY as SUMMARY
 from .sort import Sort as Sort
 from .table import all_tasks as all_tasks

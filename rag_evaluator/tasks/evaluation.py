@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import make_config
+from rag_evaluator.config import find_language, make_config
 from rag_evaluator.dataset import CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
 from rag_evaluator.hub import is_unnamed
@@ -26,6 +26,7 @@ from rag_evaluator.results import (
     DROPPED,
     FILES,
     PROBABILITIES,
+    REFUSED,
     Heading,
     Results,
     Row,
@@ -49,6 +50,7 @@ from rag_evaluator.run import (
 )
 
 from .manifest import REPORT, describe, write_own_report
+from .refusals import refuses_by_words, with_refusal
 
 if TYPE_CHECKING:
     from rag_evaluator.models import Models
@@ -85,18 +87,22 @@ class Evaluation(Stage):
         self.plan = plan
         self.about = about
         self._load = load
+        self.language = find_language(about["config"].get("language", "english"))
         self.files = (*FILES, REPORT) if report else FILES
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
 
     def marks(self, unit: Sample, record: Record) -> Iterable[str]:
-        """What adds a column to the result files: contexts that did not fit the window, probabilities of sentences."""
+        """What adds a column to the result files: contexts that did not fit, probabilities of sentences, a refusal."""
         contexts = record.details["contexts"]
         contexts_of_row = len(unit.columns.get("retrieved_contexts", ()))
         has_dropped = contexts is not None and len(contexts) < contexts_of_row
         has_sentences = not record.missing and bool(verified(record.details["judgements"]))
-        return [name for name, there in ((DROPPED, has_dropped), (PROBABILITIES, has_sentences)) if there]
+        is_judged = any(metric.judges_response for metric in self.metrics.values())
+        refuses = str(record.details.get("outcome")).endswith("refused") or refuses_by_words(unit, self.language)
+        marks = ((DROPPED, has_dropped), (PROBABILITIES, has_sentences), (REFUSED, is_judged and refuses))
+        return [name for name, there in marks if there]
 
     def check(self, column: str, value: Any) -> None:
         scale = self.metrics[column].scale
@@ -177,6 +183,8 @@ class ScoredTable:
     def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
         self.table = table
         self.rows = stage.units
+        self.stage = stage
+        self.refusals = stage.about["config"].get("refusals", "as_scored")
         self.metrics = list(table.plan.columns)
         about = reported_as(table.about, table.about.get("config", {}), stage.about)
         self.manifest = with_engines(about, table.engines)
@@ -190,7 +198,10 @@ class ScoredTable:
     def __iter__(self) -> Iterator[Row]:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
-            yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
+            scores = {name: to_score(repeats) for name, repeats in records.items()}
+            stage = self.stage
+            scores = with_refusal(scores, sample, stage.metrics, self.refusals, stage.language)
+            yield Row(sample, scores, signatures)
 
 
 def of_journal(journal: Journal) -> Evaluation:

@@ -14,7 +14,7 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metrics, Recorder, check_work
+from rag_evaluator.metrics import Metrics, Recorder, Rewrites, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ class Scorer:
         specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
         embeddings: None if no metric compares embeddings.
+        rewrites: makes questions stand alone; None where they are asked as they are.
     """
 
     metrics: Mapping[str, "BaseMetric"]
     specs: Metrics
     judge: JudgeProtocol | None
     embeddings: "BaseRagasEmbedding | None"
+    rewrites: Rewrites | None = None
 
     @property
     def in_flight(self) -> int:
@@ -60,6 +62,13 @@ class Scorer:
         if missing:
             return Score(math.nan, missing, lasting=True)
         columns = {column: sample.value(column) for column in spec.reads if column in present}
+        question = None
+        if self.rewrites is not None and sample.needs_rewrite and "user_input" in columns:
+            rewrite = await self.rewrites.of(sample)
+            question = rewrite.question
+            if question is None:
+                return rewrite
+            columns["user_input"] = question
         while True:
             canonical = {column: value for column, value in columns.items() if column in sample.columns}
             recorder = Recorder(self.judge, canonical, repeat)
@@ -77,7 +86,7 @@ class Scorer:
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True, is_applicable=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
-                return replace(score, flags=flags)
+                return replace(score, flags=flags, question=question)
             columns["retrieved_contexts"] = shorter
 
     async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:

@@ -71,7 +71,8 @@ class Models:
         rewrites = None
         if judge is not None and REWRITING in prompts:
             rewrites = Rewrites(judge, self.judge.signature, prompts[REWRITING])
-        for (name, attribute), prompt in ((key, prompt) for key, prompt in prompts.items() if key != REWRITING):
-            setattr(made[name], attribute, prompt)
+        for (name, attribute), prompt in prompts.items():
+            if name in made:
+                setattr(made[name], attribute, prompt)
         checked_times(metrics, self.judge, self.config)  # now the judge's capabilities are known
         return Scorer(made, metrics, judge, embeddings, rewrites)

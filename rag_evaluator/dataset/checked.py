@@ -85,7 +85,8 @@ class CheckedRows(Indexed[Sample]):
         """
         path = Path(self.source).expanduser().absolute() if isinstance(self.source, str | Path) else None
         update: dict[str, Any] = {"dataset": path}
-        if config.cluster is None and any(not is_blank(row.row.get(CONVERSATION)) for row in self.whole):
+        is_named = config.cluster is None and CONVERSATION in self.whole.names
+        if is_named and any(not is_blank(row.row.get(CONVERSATION)) for row in self.whole):
             update["cluster"] = CONVERSATION
         if self.has_turns and TURN not in config.group_by:
             update["group_by"] = [*config.group_by, TURN]
@@ -103,10 +104,7 @@ class CheckedRows(Indexed[Sample]):
 
 
 def checked_rows(
-    source: Any,
-    config: Config,
-    readers: Mapping[str, ReadsColumns],
-    are_scored: bool = False,
+    source: Any, config: Config, readers: Mapping[str, ReadsColumns], are_scored: bool = False
 ) -> CheckedRows:
     """The rows that the configuration chooses; all rows are checked.
 

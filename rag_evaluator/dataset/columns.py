@@ -15,7 +15,7 @@ from .json_values import EMPTY, as_text, is_blank
 from .readers.json_files import InputRecord
 from .response import read_response
 from .sample import REWRITTEN, Sample
-from .turns import APPEND, HISTORY, REWRITE, STANDALONE, TURN, in_context, number_of
+from .turns import APPEND, HISTORY, IGNORE, REWRITE, STANDALONE, TURN, in_context, number_of
 from .values import LOG_ADVICE, READ, READ_LOG, Field
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -216,11 +216,11 @@ class ColumnNames:
 
     def _seen(self, columns: JsonDict, row: Json) -> JsonDict:
         """The question as metrics see it, where that is not the text in its column."""
-        question = columns.get("user_input")
+        question: Any = columns.get("user_input")
         turns = columns.get(HISTORY)
         if STANDALONE in columns:
             return {"user_input": columns[STANDALONE]}
-        if turns is None or question is None or is_blank(question) or self.history not in (APPEND, REWRITE):
+        if turns is None or is_blank(question) or self.history == IGNORE:
             return {}
         rewritten = row.get(REWRITTEN) if self.history == REWRITE else None
         return {"user_input": rewritten or in_context(turns, question)}

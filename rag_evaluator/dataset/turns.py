@@ -16,6 +16,7 @@ CONVERSATION = "conversation"
 TURN = "turn"
 APPEND = "append"
 REWRITE = "rewrite"
+IGNORE = "ignore"
 
 # Any in this module: the users' values, plain JSON.
 

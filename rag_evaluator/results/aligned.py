@@ -39,7 +39,7 @@ CONDITIONS = {  # part of a signature -> what it is called
     **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
     **dict.fromkeys(("reranker", "reranks"), "reranker"),
 }
-OWN = {"options": "options", "source": "functions", "responses": "responses", "history": "history"}
+OWN = {"options": "options", "source": "functions", "responses": "responses"}
 """Parts that each metric has of its own -> what they are called."""
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name

@@ -135,7 +135,7 @@ class Score:
             outcome=outcome,
             flags=flags,
             is_applicable=any(score.is_applicable for score in scores),
-            question=next((score.question for score in scores if score.question), None),
+            question=scores[0].question,
         )
 
     def to_json(self) -> JsonDict:
@@ -213,11 +213,10 @@ def row_probabilities(scored: Row) -> dict[str, Json]:
 def scored_row(scored: Row) -> JsonDict:
     """The input row with a column added per metric, None where the score is missing, and what it has of `ADDED`."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
-    questions = [score.question for score in scored.scores.values() if score.question]
     added = {
         DROPPED: dropped_contexts(scored),
         PROBABILITIES: row_probabilities(scored),
-        REWRITTEN: next(iter(questions), None),
+        REWRITTEN: next(filter(None, (score.question for score in scored.scores.values())), None),
     }
     return {**scored.sample.row, **values, **{name: value for name, value in added.items() if value}}
 

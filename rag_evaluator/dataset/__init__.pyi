@@ -60,6 +60,7 @@ from .sample import REWRITTEN as REWRITTEN
 from .sample import RowChoice as RowChoice
 from .sample import Sample as Sample
 from .turns import APPEND as APPEND
+from .turns import CONVERSATION as CONVERSATION
 from .turns import HISTORY as HISTORY
 from .turns import REWRITE as REWRITE
 from .turns import STANDALONE as STANDALONE

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from aliases import Json
-from folders import lines_of, write_lines
+from folders import bytes_of, lines_of, write_lines
 from pydantic import BaseModel
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.comparison import compare
+from rag_evaluator.errors import JudgeLostError
 
 TURNS = [{"role": "user", "content": "Who is Bo?"}, {"role": "assistant", "content": "A dog."}]
 ROWS: list[Json] = [
@@ -82,6 +83,28 @@ def test_runs_with_other_questions_are_not_compared_and_questions_can_be_taken(t
     made, row = run(tmp_path, "c", "What is the age of Bo?", questions_from=tmp_path / "a")
     assert (made.asked, row["rewritten_question"]) == (2 * 2, "How old is Bo?")
     assert compare(tmp_path / "a", tmp_path / "c").matches[0].matched == 2
+
+
+def test_a_run_that_was_broken_off_goes_on_with_the_question_that_it_has(tmp_path: Path) -> None:
+    def lost(prompt: Any, model: type[BaseModel]) -> Json:
+        if model.__name__ == "RefusedOutput" and prompt.data.user_input == "How old is Bo?":
+            raise JudgeLostError("gone")
+        return judge("How old is Bo?").script(prompt, model)
+
+    def other(prompt: Any, model: type[BaseModel]) -> Json:
+        assert model.__name__ != "RewriteOutput"
+        return judge("").script(prompt, model)
+
+    run(tmp_path, "whole", "How old is Bo?")
+    settings = {
+        **json.loads((tmp_path / "whole" / "manifest.json").read_bytes())["config"],
+        "cluster": None,
+        "group_by": [],
+    }
+    with pytest.raises(JudgeLostError):
+        RAGEvaluator(settings, ScriptedJudge(lost, model_id="How old is Bo?")).run(tmp_path / "broken")
+    RAGEvaluator(settings, ScriptedJudge(other, model_id="How old is Bo?")).run(tmp_path / "broken")
+    assert bytes_of(tmp_path / "broken") == bytes_of(tmp_path / "whole")
 
 
 def test_questions_of_a_run_that_has_none_are_refused(tmp_path: Path) -> None:

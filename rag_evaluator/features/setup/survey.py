@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from rag_evaluator.dataset import (
+    CONVERSATION,
     ID,
     LISTS,
     MOST,
@@ -89,7 +90,7 @@ class Survey:
     Attributes:
         columns: of the configuration, without names that are read as they are.
         names: canonical column -> the user's columns that it is read from.
-        unused: the user's other columns, without `id`, by which `compare` finds the rows of another run.
+        unused: the user's other columns, without `id`, by which `compare` finds rows, and `conversation`.
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
@@ -140,7 +141,9 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     return Survey(
         columns=mapping,
         names=read,
-        unused=[name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))],
+        unused=[
+            name for name in names_in_file if name not in used and not {ID, CONVERSATION} & {name, mapping.get(name)}
+        ],
         present=list(read),
         samples=samples,
         is_all=len(first) <= MOST,

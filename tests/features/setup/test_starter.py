@@ -404,4 +404,4 @@ def test_conversations_are_recognised(tmp_path: Path) -> None:
     assert re.search("^  history: append .*\n", proposal.text, re.MULTILINE)
     assert re.search("^cluster: conversation .*\n", proposal.text, re.MULTILINE)
     assert load_config(tmp_path / "config.yaml").judge.history == "append"
-    assert "conversation" not in proposal.said
+    assert "not used" not in proposal.said

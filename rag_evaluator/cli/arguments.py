@@ -1,6 +1,7 @@
 """The commands of the core, and the parser of all commands with its help."""
 
 import argparse
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -148,6 +149,14 @@ def add_evaluate_command(commands: Any) -> None:
         type=Path,
         metavar="RUN",
         help="a baseline's results folder: afterwards both are compared, in comparison.html beside the results",
+    )
+    command.add_argument(
+        "--questions-from",
+        dest="set",
+        action="append",
+        type=lambda folder: f"questions_from={json.dumps(str(Path(folder).absolute()))}",
+        metavar="RUN",
+        help="a run's results folder: its rewritten questions are taken, with judge.history: rewrite",
     )
     add_beginning(command)
 

@@ -95,7 +95,7 @@ def advice(metric: str, row: Figures) -> str:
 
 def remedy(reasons: Iterable[str]) -> str:
     """What to do about missing scores; `reasons`: why they are missing, none where nobody has kept them."""
-    kinds = [LARGER if reason in REASONS.values() else AGAIN for reason in reasons]
+    kinds = [LARGER if reason.endswith(tuple(REASONS.values())) else AGAIN for reason in reasons]
     return "; ".join(dict.fromkeys(kinds or [AGAIN]))
 
 

@@ -23,6 +23,7 @@ from rag_evaluator.dataset import (
     ColumnNames,
     Sample,
     accepted_names,
+    history_of,
     is_cells,
     numbered,
     open_dataset,
@@ -317,7 +318,8 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
     """
     are_cells = is_cells(Path(config.get("dataset") or ""))
     records = (replace(record, is_cells=are_cells) for record in numbered(rows, ""))
-    names = ColumnNames(config.get("columns") or {}, as_written=config.get("responses") == AS_WRITTEN)
+    as_written = config.get("responses") == AS_WRITTEN
+    names = ColumnNames(config.get("columns") or {}, as_written=as_written, history=history_of(config))
     return kept_samples(SCORES, records, names)
 
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
+from rag_evaluator.dataset import IN_ROW, TURN, Sample, as_key, value_of
 from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.statistics import (
     PASS,
@@ -244,7 +244,7 @@ class Summary:
             **probability_figures(np.array(self._probabilities[name])),
         }
         groups = {
-            column: {value: of(places) for value, places in sorted(groups.items())}
+            column: {value: of(places) for value, places in in_order(column, groups).items()}
             for column, groups in self._groups.items()
         }
         return {**whole, "groups": groups} if groups else whole
@@ -275,6 +275,11 @@ class Summary:
                 **(table if any(can is not None for _, can in known) else {}),
             },
         }
+
+
+def in_order(column: str, groups: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """The groups of a column by their values; turns by their numbers."""
+    return dict(sorted(groups.items(), key=lambda group: (len(group[0]) * (column == TURN), group[0])))
 
 
 def flat_rows(summary: Mapping[str, Json]) -> Iterator[JsonDict]:

@@ -128,7 +128,7 @@ def worst_rows(run: Run) -> list[WorstRow]:
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
         for place in places:
             sample = run.samples[place]
-            yield row_name(place, sample.row), sample.columns, run.details(place)
+            yield row_name(place, sample.row), {**sample.columns, "user_input": sample.asked}, run.details(place)
 
     return worst_of(run.tally, texts_of)
 

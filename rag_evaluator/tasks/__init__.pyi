@@ -4,6 +4,7 @@ from .evaluation import results_of as results_of
 from .evaluation import scoring as scoring
 from .evaluation import to_record as to_record
 from .finished import open_run as open_run
+from .finished import with_rewrites as with_rewrites
 from .manifest import REPORT as REPORT
 from .manifest import describe as describe
 from .manifest import is_scored as is_scored

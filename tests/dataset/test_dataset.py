@@ -495,7 +495,7 @@ READ_AS = "column 'contexts' (read as retrieved_contexts)"
 BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, place, what is wrong
     ({"response": ["a"]}, {}, "column 'response'", "expected a string, received ['a']"),
     ({"result": {"text": "a"}}, {}, "column 'result' (read as response)", "expected a string, received {"),
-    ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
+    ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "expected one of user, human"),
     ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
     ({"contexts": '["a"'}, {}, READ_AS, "parse it with json.loads"),
     ({"contexts": ["a", {}]}, {}, f"{READ_AS}, item 2", "received {}"),

@@ -37,7 +37,7 @@ from rag_evaluator.run import (
     auto_chunk_size,
     run_stage,
 )
-from rag_evaluator.tasks import describe, refresh_report, scoring, shown
+from rag_evaluator.tasks import describe, refresh_report, scoring, shown, with_rewrites
 
 from .conclusion import probe_conclusion
 from .facts import EVASIVE
@@ -174,7 +174,7 @@ def of_journal(journal: Journal) -> ProbeStage:
         raise ResultsError(
             f"{config.dataset}: these are not the rows that were probed: the file has changed since, or is gone."
         )
-    rows = rows_again(config.dataset, dict(config), journal.plan.part)
+    rows = with_rewrites(rows_again(config.dataset, dict(config), journal.plan.part), config.questions_from)
     return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 
 

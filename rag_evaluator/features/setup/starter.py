@@ -55,6 +55,8 @@ TEXT_COLUMNS = {
     "reference": "the right answer",
     "reference_contexts": "the contexts that should be retrieved",
     "id": "what you call the row",
+    "history": "the turns before the question",
+    "standalone_question": "the question, so that it needs no history",
 }
 ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
 RECOGNISED = {"user_input": "the question", **ASKED_FOR}  # what is asked for where a name is like it

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from rag_evaluator.dataset import (
+    CONVERSATION,
     ID,
     LISTS,
     MOST,
@@ -118,7 +119,7 @@ class Survey:
     Attributes:
         columns: of the configuration, without names that are read as they are.
         names: canonical column -> the user's columns that it is read from.
-        unused: the user's other columns, without `id`, by which `compare` finds the rows of another run.
+        unused: the user's other columns, without `id`, by which `compare` finds rows, and `conversation`.
         groups: those of them that have few values.
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
@@ -169,7 +170,8 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     present = {column for sample in samples for column in sample.columns}
     read = {column: names.read_from(column, names_in_file) for column in READ if column in present}
     used = {name for columns in read.values() for name in columns}
-    unused = [name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))]
+    kept = {ID, CONVERSATION}
+    unused = [name for name in names_in_file if name not in used and not kept & {name, mapping.get(name)}]
     return Survey(
         columns=mapping,
         names=read,

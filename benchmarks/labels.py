@@ -13,26 +13,22 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from rag_evaluator.features.certify.coefficients import (
-    Coefficient,
-    ScoredLabels,
-    auc,
-    cohen_kappa,
-    spearman,
-)
 from rag_evaluator.features.certify.draws import Draw, draw_stratified
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
 from rag_evaluator.statistics import (
     PASS,
     Array,
+    Coefficient,
     Estimate,
     LabelMean,
     Scale,
+    ScoredLabels,
     difference_interval,
     label_difference,
     label_mean,
     mean_interval,
 )
+from rag_evaluator.statistics.coefficients import cohen_kappa, label_auc, spearman
 
 SEED = 0
 ROWS = 2_000
@@ -237,8 +233,8 @@ def difference_table(repetitions: int) -> Iterable[str]:
 
 Measure = Callable[[Data, int], Coefficient]
 MEASURES: tuple[tuple[str, Callable[[np.random.Generator, float, int], Data], Sequence[float], Measure], ...] = (
-    ("AUC of verdicts", agreeing, AGREEMENTS, lambda d, s: auc(rows(d))),
-    ("AUC of scores", lambda r, c, n: accepted(graded(r, c, n)), (0.5, 0.9), lambda d, s: auc(rows(d))),
+    ("AUC of verdicts", agreeing, AGREEMENTS, lambda d, s: label_auc(rows(d))),
+    ("AUC of scores", lambda r, c, n: accepted(graded(r, c, n)), (0.5, 0.9), lambda d, s: label_auc(rows(d))),
     ("Cohen's kappa", agreeing, AGREEMENTS, lambda d, s: cohen_kappa(rows(d), seed=s)),
     ("quadratic kappa", lambda r, c, n: rounded(graded(r, c, n)), (0.5, 0.9),
      lambda d, s: cohen_kappa(rows(d), seed=s)),

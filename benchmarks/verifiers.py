@@ -31,8 +31,8 @@ from benchmarks.report import machine, origin, table
 from benchmarks.rows import make_rows
 from rag_evaluator import RAGEvaluator, Results
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.certify.coefficients import ScoredLabels, auc
 from rag_evaluator.results import Judgement
+from rag_evaluator.statistics import ScoredLabels, label_auc
 
 PAGE = Path("benchmarks/verifiers.md")
 FIGURES = Path("benchmarks/verifiers.json")
@@ -122,7 +122,7 @@ def tell(
     scores = np.array([score.value for score in results.scores[metric]])
     known = ~np.isnan(scores)
     count = int(known.sum())
-    found = auc(ScoredLabels(scores[known], np.array(right, dtype=float)[known], np.ones(count)))
+    found = label_auc(ScoredLabels(scores[known], np.array(right, dtype=float)[known], np.ones(count)))
     return Told(
         name,
         metric,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config import Config, as_config, load_config
-from rag_evaluator.dataset import CheckedRows, checked_rows
+from rag_evaluator.dataset import APPEND, REWRITE, CheckedRows, checked_rows
 from rag_evaluator.files import ACTIVITY, CHECKING, Progress, Stop, automatic, silent
 from rag_evaluator.judge import LLM, LazyJudge
 from rag_evaluator.metrics import (
@@ -25,7 +25,7 @@ from rag_evaluator.prompts import Prompts
 from rag_evaluator.ragas_library import BaseRagasEmbedding
 from rag_evaluator.results import Results
 from rag_evaluator.run import ALONE, Start, Table, Worker, make_all, run_stage
-from rag_evaluator.tasks import Evaluation, evaluation_of, results_of, shown, warn_of_rows
+from rag_evaluator.tasks import Evaluation, evaluation_of, results_of, shown, warn_of_rows, with_rewrites
 
 
 class RAGEvaluator:
@@ -106,7 +106,7 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        self.prompts = prompts_of(self.metrics, self.config, self.judge)
+        self.prompts = prompts_of(self.metrics, self.config, self.judge, self.models.history == REWRITE)
 
     def evaluate(
         self,
@@ -190,5 +190,10 @@ class RAGEvaluator:
     def rows(self, data: Any = None) -> CheckedRows:
         """Return rows that have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
         if isinstance(data, CheckedRows):
-            return data
-        return checked_rows(self.config.dataset if data is None else data, self.config, self.metrics, are_scored=True)
+            rows = data
+        else:
+            source = self.config.dataset if data is None else data
+            rows = checked_rows(source, self.config, self.metrics, are_scored=True)
+            rows = with_rewrites(rows, self.config.questions_from)
+        self.models.history = self.config.judge.history if rows.has_turns else APPEND
+        return rows

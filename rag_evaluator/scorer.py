@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample, is_blank
 from rag_evaluator.errors import (
     JudgeLostError,
@@ -14,8 +15,9 @@ from rag_evaluator.errors import (
     UndefinedScoreError,
 )
 from rag_evaluator.judge import JudgeProtocol
-from rag_evaluator.metrics import Metrics, Recorder, check_work
+from rag_evaluator.metrics import JUDGED, Metrics, Recorder, Rewrites, check_work
 from rag_evaluator.results import CUT, REASONS, UNASKED, Score
+from rag_evaluator.verifiers import is_refusal
 
 if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BaseMetric, BaseRagasEmbedding
@@ -34,12 +36,16 @@ class Scorer:
         specs: name -> row of `METRICS`.
         judge: asked through a recorder; None if no metric asks.
         embeddings: None if no metric compares embeddings.
+        language: of the responses: it decides which are refusals.
+        rewrites: makes questions stand alone; None where they are asked as they are.
     """
 
     metrics: Mapping[str, "BaseMetric"]
     specs: Metrics
     judge: JudgeProtocol | None
     embeddings: "BaseRagasEmbedding | None"
+    language: Language
+    rewrites: Rewrites | None = None
 
     @property
     def in_flight(self) -> int:
@@ -59,7 +65,19 @@ class Scorer:
         missing = sample.missing([column for column in spec.needs(present.__contains__) if column not in present])
         if missing:
             return Score(math.nan, missing, lasting=True)
+        # by the judge, when all scores of the row are there
+        is_told = spec.claims == "response" and JUDGED in self.specs
+        if spec.claims and not is_told and is_refusal(sample.value(spec.claims), self.language):
+            reason = f"the {spec.claims} refuses to answer, by its words: it has no claim to judge"
+            return Score(math.nan, reason, lasting=True, is_applicable=False)
         columns = {column: sample.value(column) for column in spec.reads if column in present}
+        question = None
+        if self.rewrites is not None and sample.needs_rewrite and "user_input" in columns:
+            rewrite = await self.rewrites.of(sample)
+            question = rewrite.question
+            if question is None:
+                return rewrite
+            columns["user_input"] = question
         while True:
             canonical = {column: value for column, value in columns.items() if column in sample.columns}
             recorder = Recorder(self.judge, canonical, repeat)
@@ -77,7 +95,7 @@ class Scorer:
                 score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True, is_applicable=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
-                return replace(score, flags=flags)
+                return replace(score, flags=flags, question=question)
             columns["retrieved_contexts"] = shorter
 
     async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:

@@ -123,7 +123,7 @@ ANSWERS_DEPEND = {  # a value that gives other answers, and what it is beside
     "reasons": ("none", {}),
     "examples": ("none", {}),
 }
-BY_OTHERS = {"model", "adapter", "served_model", "vllm"}  # the model's identity, parts of the engine
+BY_OTHERS = {"model", "adapter", "served_model", "vllm", "history"}  # the model's identity, parts of engine and rows
 SAME_ANSWERS = {"device_map", "keep_unpacked", "batch_size", "url", "api_key_env"}
 
 

@@ -22,16 +22,18 @@ INNER: Mapping[str, str] = {
     "rag_evaluator.config.features.FOLDER": "features are deleted there",
     "rag_evaluator.dataset.response.read_response": BY_HAND,
     "rag_evaluator.features.bundle.contents.models_of": "nothing else names the models before they are copied",
-    "rag_evaluator.features.certify.agreement.graded_agreement": PROBABILITIES,
     **{
         f"rag_evaluator.features.certify.calibrating.{name}": PROBABILITIES
         for name in "LabelledFigures calibration_error cross_fitted fitted predicted reliability".split()
     },
-    "rag_evaluator.features.certify.coefficients.pairs_of": PROBABILITIES,
     "rag_evaluator.features.certify.draws.draw_stratified": PROBABILITIES,
     **{
         f"rag_evaluator.features.certify.standing.{name}": HOOKS
         for name in "CERTIFICATE FORMAT read_certificate sealed standing standing_lines with_labels".split()
+    },
+    **{
+        f"rag_evaluator.features.judges.{name}": "sentences of scores whose best judge is known"
+        for name in ("conclusion.sentences_of", "figures.Scored", "figures.figures_of")
     },
     "rag_evaluator.features.probe.facts.Names": BY_HAND,
     "rag_evaluator.features.probe.facts.numbers": BY_HAND,

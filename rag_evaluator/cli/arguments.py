@@ -1,12 +1,14 @@
 """The commands of the core, and the parser of all commands with its help."""
 
 import argparse
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from rag_evaluator.config import Command, Group, all_features, load
+from rag_evaluator.config import Command, Group, all_features, load, requirements
+from rag_evaluator.errors import did_you_mean
 from rag_evaluator.resources import NAME, __version__, program
 from rag_evaluator.tasks import all_tasks
 
@@ -14,6 +16,7 @@ from .options import (
     add_beginning,
     add_config,
     add_json,
+    add_markdown,
     add_on,
     add_repeated,
     add_rows,
@@ -48,8 +51,8 @@ EXAMPLES = """examples:
 'rag-evaluator COMMAND --help' has the options and examples of a command.
 """
 EXIT_CODES = """\
-exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or not all
-there: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed, 3 with
+exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal, the judge is lost or chunks
+are missing: run again to continue, 130, 143 and 138 stopped at once by a second signal; gate: 1 a rule failed, 3 with
 --fail-if-not-settled: worse is not settled after correction
 'python main.py' does the same as 'rag-evaluator'."""
 OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begins
@@ -73,8 +76,15 @@ class _CommandParser(_Parser):
 
     def __init__(self, **options: Any) -> None:  # Any: argparse overloads it
         super().__init__(**options)
-        says = "also what transformers and other libraries say"
+        says = "show the messages of transformers and other libraries, too"
         self.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=says)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: argparse overloads it
+        """What is not known is refused here, with the nearest option of the command."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown and unknown[0].startswith("-"):
+            self.error(f"'{unknown[0]}' is no option of it.{did_you_mean(unknown[0], self._option_string_actions)}")
+        return options, unknown
 
 
 def parser_of_commands(typed: str | None = None) -> argparse.ArgumentParser:
@@ -140,6 +150,14 @@ def add_evaluate_command(commands: Any) -> None:
         metavar="RUN",
         help="a baseline's results folder: afterwards both are compared, in comparison.html beside the results",
     )
+    command.add_argument(
+        "--questions-from",
+        dest="set",
+        action="append",
+        type=lambda folder: f"questions_from={json.dumps(str(Path(folder).absolute()))}",
+        metavar="RUN",
+        help="a run's results folder: its rewritten questions are taken, with judge.history: rewrite",
+    )
     add_beginning(command)
 
 
@@ -156,11 +174,15 @@ def add_report_command(commands: Any) -> None:
     )
     command.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="results folders; the baseline first")
     command.add_argument(
-        "--out", type=Path, metavar="FILE", help="default: RUN/report.html; of several runs report.html in this folder"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="the file; default: RUN/report.html, for several runs report.html in this folder",
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
     add_on(command)
-    command.add_argument("--title", metavar="TEXT", help="of the page; default: the names of the runs")
+    command.add_argument("--title", metavar="TEXT", help="the title of the page; default: the names of the runs")
+    add_markdown(command)
 
 
 def add_compare_command(commands: Any) -> None:
@@ -183,11 +205,13 @@ def add_compare_command(commands: Any) -> None:
         "--effect",
         type=float,
         default=0.05,
-        help="a difference worth finding: how many rows find it; default: %(default)s",
+        help="a difference that you want to find: the table says how many rows it takes; default: %(default)s",
     )
     add_repeated(command, "--group-by", "COLUMN", "figures also for each value of this column")
     _add_pairing(command)
-    add_json(command)
+    outputs = command.add_mutually_exclusive_group()
+    add_json(outputs)
+    add_markdown(outputs)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
 
@@ -208,8 +232,13 @@ def add_gate_command(commands: Any) -> None:
     )
     command.add_argument("run", type=Path, help="results folder, or a table of scores")
     for option, which in (("--min", "higher"), ("--max", "lower")):
-        says = f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone"
+        says = (
+            f"{option[2:]}imum of a metric whose {which} scores are better; mean:METRIC=NUMBER looks at the mean alone"
+        )
         add_repeated(command, option, "METRIC=NUMBER", says)
+    for word in requirements():
+        says = f"also fail unless each metric of the rules, or of the run where there are none, has a useful {word}"
+        command.add_argument(f"--require-{word}", dest="words", action="append_const", const=word, help=says)
     baselines = command.add_mutually_exclusive_group()
     baselines.add_argument(
         "--fail-if-worse",
@@ -234,7 +263,9 @@ def add_gate_command(commands: Any) -> None:
         help="rows that must have a score, for each rule; default: %(default)s",
     )
     _add_pairing(command)
-    add_json(command)
+    outputs = command.add_mutually_exclusive_group()
+    add_json(outputs)
+    add_markdown(outputs)
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
     command.add_argument("--force", action="store_true", help="replace a JUnit file of another program")
 
@@ -263,7 +294,11 @@ def add_merge_command(commands: Any) -> None:
 
 def add_status_command(commands: Any) -> None:
     """Add `status` to the parser."""
-    add_json(_add_folder_command(commands, "status", "done, missing, rate, time left, and each worker"))
+    add_json(
+        _add_folder_command(
+            commands, "status", "show what is done and what is missing, the rate, the time left, and each worker"
+        )
+    )
 
 
 def _add_folder_command(commands: Any, name: str, help_text: str) -> argparse.ArgumentParser:
@@ -299,7 +334,7 @@ def add_submit_command(commands: Any) -> None:
     )
     add_config(slurm)
     add_rows(slurm)
-    slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
+    slurm.add_argument("--workers", type=int, required=True, help="number of workers, the elements of the array")
     slurm.add_argument(
         "--task",
         choices=[name for name, task in all_tasks().items() if task.is_submitted],

@@ -1,6 +1,7 @@
 """`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
+import logging
 import shlex
 
 from rag_evaluator.config import Config
@@ -8,6 +9,7 @@ from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.metrics import Metrics
 from rag_evaluator.resources import command
+from rag_evaluator.results import toy_sentence
 from rag_evaluator.run import journals_in, read_status, run_id, sbatch_call, submit_job
 from rag_evaluator.run import merge as merge_chunks
 from rag_evaluator.tasks import stage_of
@@ -16,6 +18,7 @@ from .console import print_json, print_part, print_status, say
 from .evaluate import read_run, refuse_wrong_paths
 from .options import OK
 
+logger = logging.getLogger(__name__)
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
 
@@ -56,11 +59,16 @@ def submit(options: argparse.Namespace) -> int:
     results = config.results_dir
     of_run = options.config, results, options.workers, options.set, options.sbatch, options.launcher
     sbatch, environment = sbatch_call(*of_run, options.task)
+    call = " ".join([*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(sbatch)])
+    if options.dry_run:
+        print(call, flush=True)
+    _refuse_in_vain(options.task, config, chosen)
+    asks_judge = options.task in OF_ROWS or any(metric.judge for metric in chosen.values())
+    if asks_judge and (toy := toy_sentence(config.judge.model_name, config.language)):
+        logger.warning(toy)
     if not options.dry_run:
-        _refuse_in_vain(options.task, config, chosen)
-    job = None if options.dry_run else submit_job(sbatch, environment, results)
-    print(*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(sbatch))
-    if job is not None:
+        job = submit_job(sbatch, environment, results)
+        print(call)
         print(f"array {job} with {options.workers} workers")
         print(f"watch it: {command('status', results)}")
     return OK

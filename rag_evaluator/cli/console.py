@@ -13,7 +13,17 @@ from rich.console import Console
 
 from rag_evaluator.files import Json, duration, json_text, shortened
 from rag_evaluator.resources import command
-from rag_evaluator.results import LABELS, REASONS_SHOWN, Conclusion, Grid, interval, means, show, toy_sentence
+from rag_evaluator.results import (
+    LABELS,
+    REASONS_SHOWN,
+    Conclusion,
+    Grid,
+    interval,
+    means,
+    refusal_parts,
+    show,
+    toy_sentence,
+)
 
 from .watching import hide_bar
 
@@ -30,6 +40,7 @@ LABEL = 60  # characters of a group's value
 def parts_of(title: str, summary: Mapping[str, Json]) -> Iterator[Grid | str]:
     """Means with coverage and reasons, what people's labels say of them, groups and pass rates, if there are any."""
     yield from means(title, "metric", summary, "no score", REASONS_SHOWN)
+    yield from refusal_parts(summary)
     for name, row in summary.items():
         labels = row.get(LABELS)
         if labels and labels["label_mean"] is not None:

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         OWN_PROCESS.set()
     commands = all_commands()
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    arguments = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if (two_words := " ".join(arguments[:2])) in commands:
         arguments[:2] = [two_words]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         typed = arguments[0] if arguments and arguments[0] in commands else None
         options = parser_of_commands(typed).parse_args(arguments[:cut])
+        options.words = arguments[:cut]
         options.sbatch = arguments[cut + 1 :]
         prepare_command(options.verbose)
         with watching(commands[options.command]):
@@ -70,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _say_what_is_waited_for(grace: float, signal: str) -> None:
     """Written without the stream's own lock, which the code that was interrupted may hold."""
-    line = f"{signal}: what is in progress is finished, at most {grace:g} s; again ends it at once\n"
+    line = f"{signal}: what is in progress is finished in at most {grace:g} s; a second signal ends it at once\n"
     os.write(2, (f"\n{line}" if os.isatty(2) else line).encode())
 
 

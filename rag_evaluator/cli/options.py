@@ -13,6 +13,8 @@ BAD_INPUT = 2
 NOT_SETTLED = 3  # worse by a metric's own interval, not after correction; where it was asked for
 TRY_AGAIN = 75  # stopped, or not all there: the same command continues
 INTERRUPTED = 130
+STDOUT = Path("-")  # of `--markdown`: nothing else is on standard output
+TEXTS = ("", ".md", ".markdown", ".txt")
 ROWS = {"limit": "only the first N rows", "sample": "only N rows, drawn by sample_seed"}
 
 
@@ -29,8 +31,22 @@ def with_examples(*examples: str, note: str = "") -> JsonDict:
     return {"epilog": "\n".join(lines), "formatter_class": ExamplesFormatter}
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+
+
+def add_markdown(parser: argparse._ActionsContainer) -> None:
+    """Add `--markdown`; without a file standard output holds nothing else."""
+    says = "sentences and tables as Markdown: alone, or added to FILE, such as $GITHUB_STEP_SUMMARY"
+    parser.add_argument("--markdown", nargs="?", const=STDOUT, type=_markdown_file, metavar="FILE", help=says)
+
+
+def _markdown_file(text: str) -> Path:
+    """Raises `ArgumentTypeError` for a run or a table of scores, which is meant for the command and not for this."""
+    path = Path(text)
+    if path.is_dir() or path.suffix.lower() not in TEXTS:
+        raise argparse.ArgumentTypeError(f"{text} is no file of Markdown, such as summary.md; name the runs before it")
+    return path
 
 
 def add_on(parser: argparse.ArgumentParser) -> None:

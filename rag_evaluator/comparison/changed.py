@@ -8,7 +8,6 @@ import numpy as np
 from rag_evaluator.dataset import value_of
 from rag_evaluator.results import (
     DIRECTIONS,
-    QUESTION,
     Aligned,
     ChangedScore,
     Direction,
@@ -92,7 +91,7 @@ def _changed_score(
     direction = first.direction
     place = a.rows(at)[0]
     sample = a.run.samples[place]
-    question = value_of(sample, QUESTION)
+    question = sample.asked
     reasons = [record["reason"] for record in (records_a if scores.a is None else records_b) if record.get("reason")]
     is_missing = direction == "missing"
     (response_a, contexts_a), (response_b, contexts_b) = (_texts(side, at) for side in (a, b))

@@ -59,6 +59,7 @@ from rag_evaluator.statistics import (
 from rag_evaluator.tasks import REPORT, open_run
 
 from .changed import changed_scores
+from .refused import refusal_difference
 from .saved_scores import read_scores, scales_for
 
 LEVEL = 0.95
@@ -126,6 +127,13 @@ def compare(
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(pairs, rows, strict=True)]
 
     lines = compared(range(len(first.keys)))
+    refusals = [
+        line
+        for side in rest
+        for line in refusal_difference(
+            first, side, [pair for owner, pair in pairs if owner is side], clusters, weights, level
+        )
+    ]
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
     warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
     equal = (repeated_rows(run.samples, keys_of(run.samples, cluster or on), f" of {run.name}") for run in runs)
@@ -169,8 +177,9 @@ def compare(
         ),
         changed=changed,
         labels=labels,
-        conclusion=conclude_comparison(first, rest, lines, effect, level, labels, following),
+        conclusion=conclude_comparison(first, rest, lines, effect, level, labels, following, refusals),
         decisions=tuple(decisions_of(first, rest, lines, changed, meanings, labels, on)),
+        refusals=tuple(refusals),
     )
 
 

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_evaluator.config import load, requirements
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import ACTIVITY, write_whole
 from rag_evaluator.metrics import canonical_name
 from rag_evaluator.results import (
     APPLICABLE,
     PROGRAM,
+    REFUSALS,
     Aligned,
     ScoredRows,
     align,
@@ -50,6 +52,7 @@ from rag_evaluator.statistics import (
 )
 
 from .gate_verdicts import COVERAGE, UNCORRECTED, GateVerdicts, Measured, Verdict, check_rules
+from .refused import is_about_responses, measured_refusals, refusals_beside
 from .saved_scores import check_direction, read_scores, scales_for
 
 LEVEL = 0.95
@@ -189,7 +192,8 @@ def gate(
     Args:
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
-            mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
+            mean if it says `mean:faithfulness >= 0.8`; a word of `requirements` what a feature knows of the metrics.
+            Those of `require` in the run's configuration are checked, too.
         not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run lost counts as
             the worst score.
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails. What `not_settled` of
@@ -216,7 +220,9 @@ def gate(
     if baseline is None and (sentence := partial_run(scores)) is not None:
         logger.warning(sentence)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
-    parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
+    words = [rule for rule in dict.fromkeys(listed) if rule in requirements()]
+    figures = [rule if isinstance(rule, Rule) else parse_rule(rule) for rule in listed if rule not in words]
+    parsed = list(dict.fromkeys(map(_named, figures)))
     runs = [scores]
     differences = dict[str, Measured]()
     if baseline is not None:
@@ -224,31 +230,47 @@ def gate(
     if margin is not None and not_worse_than is None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
-    measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
+    column = cluster or scores.config.get("cluster")
+    measured = _measured(scores, scales, column)
+    if REFUSALS not in measured and any(rule.metric == REFUSALS for rule in parsed) and _has_answers(scores):
+        labels = keys_of(scores.samples, column) if column else None
+        measured[REFUSALS] = measured_refusals(scores, labels, LEVEL)
     if len(runs) > 1:
         differences = _differences(runs[1], scores, scales, on, cluster)
         if fail_if_worse is None:
             parsed += _margins(margin, list(differences))
         else:
             parsed += [Rule(metric, "worse", 0.0) for metric in differences]
-    if not parsed:
+    if not parsed and not words:
         raise ConfigError(
             "no rule to check: give --min, --max, --fail-if-worse or --not-worse-than, or require in the configuration."
         )
     for rule in parsed:
         if rule.metric in scales:
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
-    of_scores = list(dict.fromkeys(rule.metric for rule in parsed))
+    of_scores = list(dict.fromkeys(rule.metric for rule in parsed)) or list(measured)
     folders = [each.folder for each in reversed(runs)]
     doubts = doubts_of(scores, of_scores)
     doubts += [f"{base.name}: {doubt}" for base in runs[1:] for doubt in doubts_of(base, of_scores)]
+    doubts += [line for base in runs[1:] for line in refusals_beside(base, scores, scales, on, cluster, LEVEL)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
-        check_rules(parsed, measured, differences, min_coverage),
+        [
+            *check_rules(parsed, measured, differences, min_coverage),
+            *_required(words, scores, {metric: (differences | measured)[metric] for metric in of_scores}),
+        ],
         judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
         doubts,
     )
+
+
+def _required(words: Sequence[str], run: ScoredRows, measured: Mapping[str, Measured]) -> Iterator[Verdict]:
+    """What features say of each metric."""
+    for word in words:
+        for metric, (is_met, known) in load(requirements()[word])(run, list(measured)).items():
+            about = replace(measured[metric], notes=(), fault=None if is_met else known, known=known, p_holm=None)
+            yield Verdict(Rule(metric, word, 0.0), about)
 
 
 def _named(rule: Rule) -> Rule:
@@ -276,6 +298,11 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             remedy=remedy(scores.summary.get(metric, {}).get("reasons", {})),
         )
     return measured
+
+
+def _has_answers(scores: ScoredRows) -> bool:
+    """Whether a run of ours judged responses, so that it says which refuse."""
+    return bool(scores.config) and any(map(is_about_responses, scores.scores))
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

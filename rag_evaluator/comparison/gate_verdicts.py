@@ -42,6 +42,7 @@ class Measured:
         p_holm: of a difference, two-sided, of all metrics together; None: there was no test.
         counts: how many rows the coverage is about, `32 of 40 rows have a score`; empty: nobody has counted.
         remedy: what to do about missing scores.
+        known: what a requirement that is about no figure was checked on; empty: figures count.
     """
 
     scale: Scale
@@ -52,6 +53,7 @@ class Measured:
     p_holm: float | None = None
     counts: str = ""
     remedy: str = AGAIN
+    known: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        return self.measured.fault is None and self._is_covered and self._is_kept
+        return self.measured.fault is None and (bool(self.measured.known) or (self._is_covered and self._is_kept))
 
     @property
     def _is_covered(self) -> bool:
@@ -104,8 +106,8 @@ class Verdict:
         rule = self.rule
         measured = self.measured
         estimate = self.measured.estimate
-        if measured.fault is not None:
-            return measured.fault
+        if measured.fault is not None or measured.known:
+            return measured.fault or measured.known
         needs = "worse is shown" if rule.limit == "worse" else NEEDS[rule.limit].format(rule.number)
         text = f"no row has a score, {needs}"
         if estimate.mean is not None and estimate.ci_low is not None and estimate.ci_high is not None:
@@ -160,7 +162,9 @@ class Verdict:
 
     @property
     def distance(self) -> float:
-        """How far a rule that is kept is from being broken, as a share of the metric's range."""
+        """How far a rule that is kept is from being broken, as a share of the metric's range; a requirement: 1."""
+        if self.measured.known:
+            return 1.0
         end = self._better_end if self.rule.limit == "worse" else self._worse_end
         assert end is not None  # without it no rule is kept
         return abs(end - self.rule.limit_of(self.measured.scale)) / self.measured.scale.width
@@ -259,7 +263,8 @@ class GateVerdicts(WithOverview, list[Verdict]):
             first = f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."
         elif len(self) == 1:
             [only] = failed
-            words = "; ".join([f"{only.figures}{self.judge}{only.settled}", *only.measured.notes])
+            judge = "" if only.measured.known else self.judge
+            words = "; ".join([f"{only.figures}{judge}{only.settled}", *only.measured.notes])
             first = f"Failed: {only.rule.metric}: {words}."
         else:
             is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)

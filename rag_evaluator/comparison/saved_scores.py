@@ -3,12 +3,14 @@
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics import METRICS, canonical_name
 from rag_evaluator.results import (
+    REFUSED,
     SEALED,
     Cell,
     Details,
@@ -146,4 +148,11 @@ def _of_results(results: Results, name: str) -> ScoreTable:
 
     scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
     summary = {named(metric): row for metric, row in results.summary().items()}
-    return ScoreTable(name, results.samples, scores, results.manifest, records, summary)
+    refused = (
+        next((score.refused_by for score in row if score.refused_by), None)
+        for row in zip(*results.scores.values(), strict=True)
+    )
+    samples = [
+        replace(sample, row={**sample.row, REFUSED: by}) for sample, by in zip(results.samples, refused, strict=True)
+    ]
+    return ScoreTable(name, samples, scores, results.manifest, records, summary)

@@ -9,6 +9,7 @@ from .features import load as load
 from .features import next_words as next_words
 from .features import pack_folders as pack_folders
 from .features import prompt_owners as prompt_owners
+from .features import requirements as requirements
 from .languages import LANGUAGES as LANGUAGES
 from .languages import UNSPACED as UNSPACED
 from .languages import Language as Language

@@ -73,6 +73,8 @@ class Feature:
             useful: (run) -> metrics of which the judge is known to be useful.
             doubts: (run, metrics) -> sentences that speak against these scores.
         next: situation -> words of the command that is typed next.
+        requirements: word in `require`, for which `gate` has an option, too -> function: (run, metrics) -> metric ->
+            whether it has what the word says, and what is known or missing.
     """
 
     commands: Mapping[str, Command] = field(default_factory=dict)
@@ -82,6 +84,7 @@ class Feature:
     prompts: Mapping[str, str] = field(default_factory=dict)
     hooks: Mapping[Hook, str] = field(default_factory=dict)
     next: Mapping[Situation, Sequence[str]] = field(default_factory=dict)
+    requirements: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -95,6 +98,11 @@ def hooks(name: Hook) -> Iterator[Callable[..., Any]]:
     """Return the functions of features under a name of `Feature.hooks`. Any: each hook has its own values."""
     rows = (feature.hooks.get(name) for feature in all_features().values())
     return map(load, filter(None, rows))
+
+
+def requirements() -> dict[str, str]:
+    """Return what features let `gate` require: word -> function."""
+    return {word: function for feature in all_features().values() for word, function in feature.requirements.items()}
 
 
 def next_words(situation: Situation, folder: object = RUN) -> Sequence[object]:

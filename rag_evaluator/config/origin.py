@@ -159,6 +159,7 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) ->
         for other in sorted(known, key=lambda other: (other[:-1] != key[:-1], len(other))):  # this section first
             for name in (str(other[-1]), "_".join(map(str, other))):
                 names.setdefault(name, dotted(other))
+        names["llm"] = "judge"  # as other programs call it
         near = difflib.get_close_matches(str(key[-1]).lower(), names, n=1)
         section = ", ".join(str(other[-1]) for other in known if other[:-1] == key[:-1])
         return f"is not a known key.{f' Did you mean {names[near[0]]!r}?' if near else f' Known: {section}.'}"

@@ -58,6 +58,7 @@ class Config(Section):
         sample_seed: another number draws other rows.
         columns: your name of a column -> the name that is known, where yours is not.
         responses: `said`, without thoughts, citation marks and signs of bold, or `as_written`.
+        refusals: the score of a response that refuses to answer: `as_scored`; `0`, the worst of each metric; `missing`.
         output_dir: the folder for the results of all runs.
         language: of the prompts: a name or code, such as spanish or es.
         metrics: what is scored, by any of their names, and those of `custom_metrics`.
@@ -65,6 +66,7 @@ class Config(Section):
         custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.
         retrieval: of the metrics `retrieval_*`.
         prompts_dir: packs, as `<metric>_<prompt>_<language>.json`; what is not there comes from the package.
+        questions_from: a run's results folder; its rewritten questions are taken, with `judge.history: rewrite`.
         prompts: what to do where a language has no pack.
         judge: the language model that judges.
         embeddings: the model for metrics that compare meanings.
@@ -72,7 +74,8 @@ class Config(Section):
         sort: of the command and the function `sort`.
         generate: of the command and the function `generate`.
         group_by: columns; figures are also given for the rows of each of their values.
-        cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
+        cluster: a column; rows with the same value there depend on each other, which makes intervals wider; null:
+            `conversation`, where rows have it.
         thresholds: metric -> a score; the summary also gives the share of rows that reach it.
         ci_level: level of the intervals; what is shown, equal or won does not depend on it.
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
@@ -89,6 +92,7 @@ class Config(Section):
     sample_seed: int = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
     responses: Literal["said", "as_written"] = "said"
+    refusals: Literal["as_scored", 0, "missing"] = "as_scored"
     output_dir: FullPath = Path("results")
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)
@@ -97,6 +101,7 @@ class Config(Section):
     retrieval: RetrievalConfig = RetrievalConfig()
     prompts_dir: FullPath = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
+    questions_from: FullPath | None = None
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     verifier: VerifierConfig = VerifierConfig()
@@ -183,6 +188,8 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
         known = list(keys_in(config_class(), data))
         raise ConfigError("\n".join(explain(error.errors(), data, origin.place, known))) from None
     config._origin = origin
+    if config.questions_from and config.judge.history != "rewrite":
+        config.refuse(("questions_from",), "needs judge.history: rewrite. Set it, or remove the key.")
     check_engine_keys(config.judge, origin.place)
     check_verifier_keys(config.verifier, origin.place)
     try:

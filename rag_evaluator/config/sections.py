@@ -144,6 +144,8 @@ class JudgeConfig(Section):
         reasons: what the judge writes before a verdict to say why: all that it likes, at most 100 characters, nothing.
             Fewer tokens are quicker; other scores are made.
         examples: whether its prompts show examples: all of them, or none. A small model may repeat them.
+        history: what of the turns before a question metrics see, where there is no `standalone_question`: `append`: all
+            of them, then the question; `rewrite`: the question as the judge writes it anew; `ignore`: nothing.
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
@@ -167,6 +169,7 @@ class JudgeConfig(Section):
     thinking_markers: tuple[Text, Text] | None = None
     reasons: Reasons = "full"
     examples: Literal["all", "none"] = "all"
+    history: Literal["append", "rewrite", "ignore"] = "append"
     url: str | None = None
     api_key_env: str | None = None
     served_model: str | None = None

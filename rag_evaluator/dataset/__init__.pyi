@@ -5,6 +5,7 @@ from .checked import check_questions as check_questions
 from .checked import checked_rows as checked_rows
 from .checked import choice_of as choice_of
 from .checked import data_digest as data_digest
+from .checked import history_of as history_of
 from .checked import optional_texts as optional_texts
 from .checked import rows_again as rows_again
 from .columns import ALIASES as ALIASES
@@ -27,6 +28,10 @@ from .json_values import EMPTY as EMPTY
 from .json_values import as_number as as_number
 from .json_values import is_blank as is_blank
 from .json_values import plain as plain
+from .labels import LABEL_EXPECTED as LABEL_EXPECTED
+from .labels import LABEL_WORDS as LABEL_WORDS
+from .labels import is_word as is_word
+from .labels import label_of as label_of
 from .loading import load_dataset as load_dataset
 from .loading import open_dataset as open_dataset
 from .marks import CODE as CODE
@@ -55,7 +60,15 @@ from .response import THOUGHTS as THOUGHTS
 from .response import Response as Response
 from .sample import IN_ROW as IN_ROW
 from .sample import REASON as REASON
+from .sample import REWRITTEN as REWRITTEN
 from .sample import RowChoice as RowChoice
 from .sample import Sample as Sample
+from .turns import APPEND as APPEND
+from .turns import CONVERSATION as CONVERSATION
+from .turns import HISTORY as HISTORY
+from .turns import REWRITE as REWRITE
+from .turns import STANDALONE as STANDALONE
+from .turns import TURN as TURN
+from .turns import lines_of as lines_of
 from .values import READ as READ
 from .values import json_or_text as json_or_text

@@ -18,11 +18,14 @@ from rag_evaluator.files import Json, file_digest, short_digest
 from .columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from .contents import ReadsColumns, Samples
 from .doubts import doubts_of
+from .json_values import is_blank
 from .loading import open_dataset
 from .on_disk import Indexed
 from .readers.json_files import encoding_note
+from .readers.published import companions
 from .readers.spreadsheets import cells_of, sheets_of
-from .sample import RowChoice, Sample
+from .sample import REWRITTEN, RowChoice, Sample
+from .turns import APPEND, CONVERSATION, HISTORY, REWRITE, STANDALONE, TURN
 
 logger = logging.getLogger(__name__)
 CONTEXTS = "retrieved_contexts"
@@ -77,9 +80,23 @@ class CheckedRows(Indexed[Sample]):
         return tuple(filter(None, [*about, *doubts_of(self.whole, self.columns)]))
 
     def named_in(self, config: Config) -> Config:
-        """The configuration with the dataset that was read; None where the rows are objects."""
+        """The configuration with the dataset that was read, None where the rows are objects, and how it is reported.
+
+        Rows of one conversation depend on each other, unless another cluster is named; turns are a group.
+        """
         path = Path(self.source).expanduser().absolute() if isinstance(self.source, str | Path) else None
-        return config.model_copy(update={"dataset": path})
+        update: dict[str, Any] = {"dataset": path}
+        is_named = config.cluster is None and CONVERSATION in self.whole.names
+        if is_named and any(not is_blank(row.row.get(CONVERSATION)) for row in self.whole):
+            update["cluster"] = CONVERSATION
+        if self.has_turns and TURN not in config.group_by:
+            update["group_by"] = [*config.group_by, TURN]
+        return config.model_copy(update=update)
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether some question has turns before it."""
+        return HISTORY in self.whole.present
 
     @cached_property
     def digest(self) -> str:
@@ -101,11 +118,13 @@ def checked_rows(
     """
     if source is None:
         raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
-    samples = open_dataset(source, config.columns, config.responses)
+    samples = open_dataset(source, config.columns, config.responses, config.judge.history)
     names = ColumnNames(config.columns)
     name = Path(source).name if isinstance(source, str | Path) else "data"
     if unread := [own for own, column in names.mapping.items() if column in LISTS and own not in samples.names]:
-        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
+        logger.warning(
+            "columns names %s, and no row has it: contexts are read from the other columns", ", ".join(unread)
+        )
     try:
         samples.check_columns(samples.needed_by(readers), name)
     except DatasetError as error:
@@ -114,6 +133,11 @@ def checked_rows(
     for reason in names.check(samples.names, name).values():
         logger.warning("%s Nothing in this run reads it.", reason)
     rows = CheckedRows(samples, choice_of(config, len(samples)), source, config.columns)
+    if rows.has_turns and not are_scored and config.judge.history == REWRITE:
+        config.refuse(
+            ("judge", "history"),
+            f"is '{REWRITE}', which only an evaluation does. Set {APPEND}, or read its {REWRITTEN} as {STANDALONE}.",
+        )
     if are_scored:
         _check_reporting(samples, config)
         _check_custom_columns(config, readers, samples)
@@ -122,8 +146,13 @@ def checked_rows(
 
 def rows_again(source: Any, config: Json, part: Mapping[str, int]) -> CheckedRows:
     """The rows of a run that has checked them."""
-    samples = open_dataset(source, config.get("columns"), config.get("responses"))
+    samples = open_dataset(source, config.get("columns"), config.get("responses"), history_of(config))
     return CheckedRows(samples, RowChoice(**part) if part else RowChoice(len(samples)), source)
+
+
+def history_of(config: Json) -> str:
+    """What a saved configuration says of the turns before a question."""
+    return str(dict(config.get("judge") or {}).get(HISTORY, APPEND))
 
 
 def choice_of(config: Config, rows: int) -> RowChoice:
@@ -167,10 +196,14 @@ def _check_reporting(samples: Samples, config: Config) -> None:
 
 
 def data_digest(source: Any) -> str:
-    """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
+    """16 hexadecimal digits of a dataset: of a file's bytes, with those of its companion, of a folder's files, or of
+    rows given as objects.
+    """
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+        files = (
+            sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path, *companions(path)]
+        )
         parts: Iterable[bytes] = [bytes.fromhex(file_digest(file)) for file in files]
     else:
         parts = (json.dumps([row.row, row.columns], ensure_ascii=False).encode() for row in source)

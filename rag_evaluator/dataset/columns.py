@@ -14,7 +14,8 @@ from .hits import beside
 from .json_values import EMPTY, as_text, is_blank
 from .readers.json_files import InputRecord
 from .response import read_response
-from .sample import Sample
+from .sample import REWRITTEN, Sample
+from .turns import APPEND, HISTORY, IGNORE, REWRITE, STANDALONE, TURN, in_context, number_of
 from .values import LOG_ADVICE, READ, READ_LOG, Field
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -28,6 +29,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "document_score": (),
     "answerable": (),
     "rubrics": (),
+    "history": ("chat_history",),
+    "standalone_question": (),
 }
 """Canonical column -> its other names."""
 ID = "id"
@@ -49,7 +52,15 @@ MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 
 
 def value_of(sample: Sample, column: str) -> Any:
-    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
+    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON.
+
+    A question has the turns before it, as the same words mean another thing in another conversation.
+    """
+    turns = sample.columns.get(HISTORY)
+    if turns is not None and canonical_column(column) == "user_input" and sample.asked is not None:
+        return in_context(turns, sample.asked)
+    if column == TURN and column not in sample.row:
+        return number_of(turns or [])
     if column in sample.row:
         return sample.row[column]
     return sample.columns.get(canonical_column(column) or column)
@@ -86,6 +97,7 @@ class ColumnNames:
         columns: of the configuration.
         readers: canonical column -> what reads it.
         as_written: whether responses are taken with all that is around what is said.
+        history: what becomes of the turns before a question, `judge.history`.
 
     Attributes:
         mapping: name -> the canonical column that it is read as. Those of `LISTS` may be there several times: their
@@ -98,8 +110,10 @@ class ColumnNames:
         columns: Mapping[str, str],
         readers: Mapping[str, Callable[[Field], Any]] = READ,
         as_written: bool = False,
+        history: str = APPEND,
     ) -> None:
         self.columns = columns
+        self.history = history
         self.readers = readers
         self.as_written = as_written
         divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
@@ -166,7 +180,8 @@ class ColumnNames:
 
     def of_log(self) -> "ColumnNames":
         """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
-        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG, self.as_written)
+        columns = {**self.columns, "reference": "retrieved_contexts"}
+        return ColumnNames(columns, READ_LOG, self.as_written, self.history)
 
     def sample(self, index: int, record: InputRecord) -> Sample:
         """The sample of a row."""
@@ -188,13 +203,27 @@ class ColumnNames:
         named = [name for name, target in self.mapping.items() if target == ID and name != ID]
         identity = next((record.row[name] for name in named if name in record.row), None)
         row = {ID: identity, **record.row} if named else record.row
+        question = columns.get("user_input")
+        columns |= self._seen(columns, row)
+        question = None if columns.get("user_input") == question else question
         response = None if self.as_written else read_response(columns.get("response", ""))
         if response is None or not response.kinds:
-            return Sample(index, row, columns, record.where, wrong)
+            return Sample(index, row, columns, record.where, wrong, question=question)
         columns["response"] = response.said
         if not response.said:
             del columns["response"]
-        return Sample(index, row, columns, record.where, wrong, response)
+        return Sample(index, row, columns, record.where, wrong, response, question)
+
+    def _seen(self, columns: JsonDict, row: Json) -> JsonDict:
+        """The question as metrics see it, where that is not the text in its column."""
+        question: Any = columns.get("user_input")
+        turns = columns.get(HISTORY)
+        if STANDALONE in columns:
+            return {"user_input": columns[STANDALONE]}
+        if turns is None or is_blank(question) or self.history == IGNORE:
+            return {}
+        rewritten = row.get(REWRITTEN) if self.history == REWRITE else None
+        return {"user_input": rewritten or in_context(turns, question)}
 
     def _beside(self, record: InputRecord, columns: Json) -> JsonDict:
         """Scores and ids that the objects of contexts have, where a row has no columns of them."""

@@ -10,6 +10,7 @@ from .on_disk import OnDisk
 from .readers.json_files import InputRecord
 from .retrieval_log import rows_of_log
 from .sample import REASON, Sample
+from .turns import HISTORY, STANDALONE
 from .values import READ
 
 
@@ -67,8 +68,9 @@ class Samples(OnDisk[Sample]):
 
     def check_readable(self, columns: Collection[str]) -> None:
         """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
+        read = {*columns, *((HISTORY, STANDALONE) if "user_input" in columns else ())}
         for column, reason in self.wrong.items():
-            if column in columns:
+            if column in read:
                 raise DatasetError(reason)
 
     def check_columns(self, needed: Mapping[str, Sequence[str]], source_name: str) -> None:

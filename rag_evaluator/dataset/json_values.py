@@ -32,8 +32,8 @@ _TYPES: Mapping[Any, Any] = {
 }
 _DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "node": ("score",),
-    "text": ("id_", "metadata"),
-    "content": ("id", "meta", "score"),
+    "text": ("id_", "metadata", "type"),
+    "content": ("id", "meta", "score", "type"),
 }
 """What objects of LlamaIndex and Haystack are known by -> what is kept beside it."""
 

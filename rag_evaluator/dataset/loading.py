@@ -14,6 +14,8 @@ from .contents import Samples, samples_of
 from .records import read_records
 from .response import AS_WRITTEN
 from .sample import Sample
+from .turns import APPEND
+from .values import READ
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]
@@ -35,11 +37,17 @@ def load_dataset(
     return list(samples)
 
 
-def open_dataset(source: Any, columns: Mapping[str, str] | None = None, responses: str | None = None) -> Samples:
-    """The samples of `load_dataset`, kept on disk; `responses` as in the configuration.
+def open_dataset(
+    source: Any,
+    columns: Mapping[str, str] | None = None,
+    responses: str | None = None,
+    history: str = APPEND,
+) -> Samples:
+    """The samples of `load_dataset`, kept on disk; `responses` and `history` as in the configuration.
 
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
     name, records = read_records(source)
+    names = ColumnNames(columns or {}, READ, responses == AS_WRITTEN, history)
     with ACTIVITY.phase(f"reading {name}") if isinstance(source, str | Path) else nullcontext():
-        return samples_of(name, records, ColumnNames(columns or {}, as_written=responses == AS_WRITTEN))
+        return samples_of(name, records, names)

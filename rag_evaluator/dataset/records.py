@@ -19,7 +19,9 @@ from .readers.json_files import (
     rows_of,
     suffix_of,
 )
+from .readers.published import as_rows
 from .readers.spreadsheets import read_csv, read_tsv, read_xlsx, sheets_of
+from .turns import rows_of_conversations
 
 # Any in this module: objects of pyarrow, datasets and pandas, which are imported only when needed.
 
@@ -104,12 +106,12 @@ def read_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
     Raises `DatasetError`, also while they are read.
     """
     name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
-    return name, _plain_records(source, name, records)
+    return name, rows_of_conversations(_plain_records(source, name, records))
 
 
 def _plain_records(source: Any, name: str, records: Iterable[InputRecord]) -> Iterator[InputRecord]:
     is_empty = True
-    for record in records:
+    for record in as_rows(source, records):
         is_empty = False
         row = joined((str(plain(str(name))), value) for name, value in record.row.items())
         yield InputRecord(record.where, {name: _value(value) for name, value in row.items()}, record.is_cells)

@@ -51,6 +51,12 @@ class Response:
         return "" if self.endless else said(self.pieces)
 
     @property
+    def places(self) -> list[int]:
+        """Of each letter that is said, its place in the text."""
+        kinds = (piece.kind for piece in self.pieces for _ in piece.text)
+        return [place for place, kind in enumerate(kinds) if not kind]
+
+    @property
     def why_silent(self) -> str:
         """Why nothing is said, where thoughts are the reason."""
         if self.endless:

@@ -14,6 +14,8 @@ from .response import Response
 from .values import READ
 
 IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
+REWRITTEN = "rewritten_question"
+"""Column of result files: a question as the judge has rewritten it; a row that has it is not rewritten again."""
 REASON = "reference_reason"
 """Column in which `generate` says why it wrote no reference."""
 
@@ -27,12 +29,13 @@ class Sample:
     columns: what the row has of `user_input`, `response`, `reference` (str), `retrieved_contexts` and
         `reference_contexts` (list of str, in rank order), `retrieved_context_ids` and `reference_context_ids` (list of
         str), `document_score` (list of float, one per retrieved context), `answerable` (bool), `rubrics` (dict of str,
-        its keys as `score1_description`); a missing or empty value is absent; a blank text and
-        an empty list of what was retrieved are not.
+        its keys as `score1_description`), `history` (str, or list of turns) and `standalone_question`; a missing or
+        empty value is absent; a blank text and an empty list of what was retrieved are not.
     where: for messages, 'data.jsonl, line 3' and 'data.xlsx, row 4' count from 1 as an editor and a spreadsheet do;
         'data.parquet, row 2' and 'row 2' of a Python object have no such number and are `index`.
     wrong: canonical columns that could not be read -> why; an error only where a metric needs the column.
     response: what the row has as its response, where something is around what is said, which alone is in `columns`.
+    question: what the row has as its question, where metrics see another text: that with the turns before it.
     """
 
     index: int
@@ -41,6 +44,18 @@ class Sample:
     where: str
     wrong: Mapping[str, str] = field(default_factory=dict)
     response: Response | None = None
+    question: str | None = None
+
+    @property
+    def needs_rewrite(self) -> bool:
+        """Whether the question needs the turns before it, and nobody has made one of it that does not."""
+        is_there = self.question is None or "standalone_question" in self.columns
+        return not is_there and not self.row.get(REWRITTEN)
+
+    @property
+    def asked(self) -> str | None:
+        """The question without the turns before it."""
+        return self.columns.get("user_input") if self.question is None else self.question
 
     def has(self, column: str) -> bool:
         """Whether the row has something to be read there; blank text is missing."""
@@ -69,7 +84,7 @@ class Sample:
     @cached_property
     def digest(self) -> str:
         """16 hex digits that depend on the canonical columns only: not on format, place or other columns."""
-        return _digest(self.columns)
+        return _digest(self.columns if self.question is None else {**self.columns, "user_input": self.question})
 
     def digest_of(self, names: Sequence[str]) -> str:
         """16 hex digits that depend on these columns only, whether they are there or not."""

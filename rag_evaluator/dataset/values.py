@@ -28,6 +28,13 @@ _PYTHON = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+USER = "user"
+ROLES: Mapping[str, str] = {
+    **dict.fromkeys((USER, "human"), USER),
+    **dict.fromkeys(("assistant", "ai", "model"), "assistant"),
+    **dict.fromkeys(("system", "developer", "tool", "function"), ""),
+}
+"""Roles of messages, and their types in ragas -> the role of a turn; empty: it is no turn of the conversation."""
 RUBRIC = re.compile(r"score\d_description")
 LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {reference: retrieved_contexts}."
 
@@ -200,10 +207,35 @@ def rubrics(field: Field) -> dict[str, str] | None:
     return {key: field.text(text, advice, f", item '{key}'") for key, text in texts.items()} or None
 
 
+def history(field: Field) -> list[dict[str, str]] | str | None:
+    """The turns before a question, those without a text left out; a text is kept as it is."""
+    value = field.parsed
+    if isinstance(value, str):
+        return value
+    advice = 'Write {"role": "user" or "assistant", "content": "..."}, or rename the column if it is no conversation.'
+    if not isinstance(value, list):
+        raise field.wrong("a list of turns, or a text", value, advice)
+    turns = [_turn(field, item, f"[{place}]", advice) for place, item in enumerate(value)]
+    return [turn for turn in turns if turn["role"] and not is_blank(turn["content"])] or None
+
+
+def _turn(field: Field, item: Any, place: str, advice: str) -> dict[str, str]:
+    if not isinstance(item, dict):
+        raise field.wrong("a turn as an object", item, advice, place)
+    key = "role" if "role" in item else "type"
+    role = ROLES.get(str(item.get(key)).lower())
+    if role is None:
+        raise field.wrong(f"one of {', '.join(ROLES)}", item.get(key), advice, f"{place}.{key}")
+    content = text_of(item)
+    if content is item and "content" in item:  # a message may be a call of a tool, without a text
+        content = item["content"]
+    return {"role": role, "content": "" if is_blank(content) else field.text(content, advice, f"{place}.content")}
+
+
 def _question(field: Field) -> str:
     if isinstance(field.value, list):
         raise field.wrong(
-            "one question as a string", field.value, "Only single-turn samples are supported: give the last question."
+            "one question as a string", field.value, "Give the last question, and the turns before it as 'history'."
         )
     return string(field)
 
@@ -252,6 +284,8 @@ READ: Mapping[str, Callable[[Field], Any]] = {
     "document_score": scores,
     "answerable": answerable,
     "rubrics": rubrics,
+    "history": history,
+    "standalone_question": string,
 }
 """Canonical column -> what reads it; None where the value says nothing."""
 

@@ -17,14 +17,17 @@ from .given_metrics import model_of as model_of
 from .given_metrics import with_metrics as with_metrics
 from .given_metrics import with_own as with_own
 from .own.retrieval import measured as measured
+from .prompts import REWRITING as REWRITING
 from .prompts import all_prompts as all_prompts
 from .prompts import export as export
 from .prompts import export_packs as export_packs
 from .prompts import prompts_asked as prompts_asked
 from .prompts import prompts_of as prompts_of
 from .recorder import Recorder as Recorder
+from .rewrites import Rewrites as Rewrites
 from .row import Metric as Metric
 from .row import Metrics as Metrics
+from .signatures import JUDGED as JUDGED
 from .signatures import checked_times as checked_times
 from .signatures import signatures_of as signatures_of
 from .signatures import times_of as times_of

@@ -2,7 +2,7 @@
 
 import logging
 
-from rag_evaluator.config import Config, hooks
+from rag_evaluator.config import Config, hooks, requirements
 from rag_evaluator.errors import ConfigError
 
 from .chosen import chosen_under, names_in
@@ -60,11 +60,16 @@ def check_reported(config: Config, metrics: Metrics) -> None:
             expected = f"expected a number from {scale.low:g} to {scale.high:g}."
             config.refuse(("thresholds", name), f"is {limit:g}, {expected}")
     for position, text in enumerate(config.require):
-        from rag_evaluator.statistics import parse_rule
+        from rag_evaluator.statistics import Scale, parse_rule
 
+        if text in requirements():
+            continue
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
+            if rule.metric == "refusals":  # of all answers, whatever the metrics
+                rule.refuse_senseless(Scale(better="lower"))
+                continue
             rule.refuse_senseless(chosen_under(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None

@@ -37,6 +37,7 @@ def by_verifier(name: str, *prompts: str) -> Callable[[VerdictOptions], Mapping[
         "words": not prompts,
         "judge": bool(prompts),
         "prompts": prompts,
+        **({} if prompts else {"claims": "reference"}),
     }
     return lambda options: changes if options.verdicts == "verifier" else {}
 

@@ -38,6 +38,7 @@ from .row import Metrics
 from .table import METRICS
 
 RECALL = ("context_recall", "prompt")
+REWRITING = ("history", "rewrite_prompt")
 LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
 """Rubrics in an instruction: their keys are the same in all languages."""
 
@@ -56,18 +57,23 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     return {**of_metrics, **own_prompts()}
 
 
-def prompts_asked(metrics: Metrics) -> dict[Key, "BasePrompt[Any, Any]"]:
-    """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack."""
+def prompts_asked(metrics: Metrics, rewrites: bool = False) -> dict[Key, "BasePrompt[Any, Any]"]:
+    """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack.
+
+    Args:
+        rewrites: whether questions are rewritten, too.
+    """
     asked = {(metric.owner or name, attribute) for name, metric in metrics.items() for attribute in metric.prompts}
+    asked |= {REWRITING} if rewrites else set()
     return {key: prompt for key, prompt in all_prompts().items() if key in asked} if asked else {}
 
 
-def prompts_of(metrics: Metrics, config: Config, judge: LazyJudge) -> dict[Key, TracedPrompt]:
+def prompts_of(metrics: Metrics, config: Config, judge: LazyJudge, rewrites: bool = False) -> dict[Key, TracedPrompt]:
     """(metric, attribute) -> its prompt in the language of the configuration, with rubrics of the user.
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
     """
-    prompts = ready_prompts(prompts_asked(metrics), config, judge)
+    prompts = ready_prompts(prompts_asked(metrics, rewrites), config, judge)
     asked = {name: metric.question for name, metric in metrics.items() if metric.question is not None}
     prompts |= {(name, SHELL[1]): QuestionPrompt(prompts[SHELL].pack, question) for name, question in asked.items()}
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
@@ -75,7 +81,7 @@ def prompts_of(metrics: Metrics, config: Config, judge: LazyJudge) -> dict[Key, 
     if RECALL in prompts:
         prompts[RECALL] = RecallPrompt(prompts[RECALL], find_language(config.language))
     prompts = with_examples(prompts, config.judge.examples)
-    return {
+    return {key: prompts[key] for key in [REWRITING] if rewrites} | {
         (name, attribute): prompts[name if metric.question else metric.owner or name, attribute]
         for name, metric in metrics.items()
         for attribute in metric.prompts

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 Component = Literal["retrieval", "generation"]
+REFUSALS = ":RefusalCorrectness"  # the metric of which a refusal may be right
 IDS = ("retrieved_context_ids", "reference_context_ids")
 KNOWN = "total_relevant: known"
 UNKNOWN = "total_relevant: unknown"
@@ -49,6 +50,7 @@ class Metric:
         question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
+        claims: the column whose claims it judges, where a refusal has none; empty: a refusal has a score, too.
         package: what it needs beside the packages that always come with this one; empty: nothing.
         verifier: what says whether a text supports a sentence, where the metric needs that: a `model`, or the `judge`,
             which then is all that it asks the judge for; see `with_verifier`.
@@ -75,6 +77,7 @@ class Metric:
     outcomes: Sequence[str] = ()
     about: str = ""
     question: CustomQuestion | None = None
+    claims: str = ""
     package: str = ""
     verifier: Literal["", "judge", "model"] = ""
     reranker: RerankerConfig | None = None
@@ -94,6 +97,11 @@ class Metric:
         """The package that it needs and that is not installed; empty: there is none."""
         is_there = not self.package or find_spec(self.package.replace("-", "_"))
         return "" if is_there else self.package
+
+    @property
+    def judges_response(self) -> bool:
+        """Whether its scores are about the response, so that a refusal may have another one."""
+        return self.component == "generation" and "response" in self.reads and not self.made_by.endswith(REFUSALS)
 
     def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
         """The columns without which there is no score, by what is there."""

@@ -6,16 +6,20 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import Config, find_language
+from rag_evaluator.dataset import APPEND, REWRITE
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.judge import row_of
 from rag_evaluator.resources import __version__
-from rag_evaluator.verifiers import reranker_of
+from rag_evaluator.verifiers import REFUSALS, reranker_of
 
 from .own.function import source_digest
+from .prompts import REWRITING
 from .row import Metrics
 from .work_checks import VERSION
+
+JUDGED = "refusal_correctness"  # the metric by which the judge says which responses refuse
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings import EmbeddingsSource
@@ -32,10 +36,15 @@ def signatures_of(
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",
     responses: str = "said",
+    refusals: str | int = "as_scored",
+    history: str = APPEND,
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
 
     Models are looked for only where a metric uses them.
+
+    Args:
+        history: what becomes of the turns before a question, where some row has them.
     """
     lines = {}
     for name, metric in metrics.items():
@@ -44,6 +53,14 @@ def signatures_of(
             parts["language"] = find_language(language).name
         if responses != "said" and "response" in metric.reads:
             parts["responses"] = responses
+        declared = [refusals] if refusals != "as_scored" and metric.judges_response else []
+        if metric.claims or declared:
+            parts["refusals"] = ",".join(map(str, [REFUSALS, *(["judge"] if JUDGED in metrics else []), *declared]))
+        is_rewritten = history == REWRITE and "user_input" in metric.reads
+        if history != APPEND and "user_input" in metric.reads:
+            parts["history"] = history
+        if is_rewritten:
+            parts["rewrites"] = prompts[REWRITING].source
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if "function" in metric.options:
@@ -61,7 +78,7 @@ def signatures_of(
             parts["prompts"] = short_digest(sources)
             if any(row_of(prompts[key].prompt.output_model).is_checked for key in prompts if key[0] == name):
                 parts["checks"] = VERSION
-        if metric.judge:
+        if metric.judge or is_rewritten:
             parts |= judge.parts
         if metric.embeddings:
             parts |= embeddings.parts

@@ -52,6 +52,7 @@ def _supported(name: str, text: str, evidence: str, component: Component, about:
         settings=SupportOptions,
         changes=scale_of_support,
         verifier="judge",
+        claims=text,
         about=f"sentences of the {text} that the {about}",
     )
 
@@ -148,6 +149,7 @@ METRICS: Metrics = {
         prompts=STATEMENTS,
         settings=VerdictOptions,
         changes=by_verifier("Faithfulness", "statement_generator_prompt"),
+        claims=ANSWER,
         about="statements of the response that the contexts support",
     ),
     "answer_relevancy": Metric(
@@ -240,6 +242,7 @@ METRICS: Metrics = {
         ("response", "retrieved_contexts"),
         prompts=JUDGES,
         aliases=("nv_response_groundedness",),
+        claims=ANSWER,
         about="rating of how far the contexts support the response",
     ),
     "refusal_correctness": Metric(
@@ -260,6 +263,7 @@ METRICS: Metrics = {
         scale=Scale(better="lower"),
         settings=NoiseSensitivityOptions,
         changes=by_verifier("NoiseSensitivity", "statement_prompt"),
+        claims=ANSWER,
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(

@@ -32,6 +32,8 @@ from .own import ReduceInput as ReduceInput
 from .own import ReferenceOutput as ReferenceOutput
 from .own import RefusedInput as RefusedInput
 from .own import RefusedOutput as RefusedOutput
+from .own import RewriteInput as RewriteInput
+from .own import RewriteOutput as RewriteOutput
 from .own import RubricInput as RubricInput
 from .own import RubricOutput as RubricOutput
 from .own import SentencesInput as SentencesInput

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_evaluator.config import Language, file_name, find_language, misspelt
+from rag_evaluator.config import LANGUAGES, Language, file_name, find_language, misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files import JsonDict, short_digest
 from rag_evaluator.judge import PromptText
@@ -252,6 +252,11 @@ class PackSet:
         question = misspelt(self.language)
         if question and not self.originals:  # BLEU and ROUGE find the words of the languages that are known
             logger.warning("%s", question)
+        if missing and not question and self.spoken.name not in LANGUAGES:
+            raise PromptError(
+                f"language '{self.language}' is not known. '{command('list', 'languages')}' shows those that are; "
+                f"'{command('prompts', 'adapt', '--language', self.spoken.name)}' makes prompts in another one."
+            )
         if missing:
             begin = f"{question} If not:" if question else f"language '{self.language}':"
             raise PromptError(

@@ -47,6 +47,7 @@ AnswerableInput = _input("AnswerableInput", user_input=str, contexts=list[str])
 RefusedInput = _input("RefusedInput", user_input=str, response=str)
 # The premise comes first: the questions about one row begin alike, and the judge reads that beginning once.
 VerifyInput = _input("VerifyInput", premise=str, user_input=(str | None, None), hypothesis=str)
+RewriteInput = _input("RewriteInput", history=list[str], user_input=str)
 CustomInput = _input("CustomInput", question=str, scale=dict[str, str], values=dict[str, str])
 
 
@@ -122,6 +123,12 @@ class VerifyOutput(BaseModel):
     answer: Literal["yes", "no"]
 
 
+class RewriteOutput(BaseModel):
+    """The question, to be understood without the history."""
+
+    question: str = Field(description="The last question with what it refers to, in its own language; not its answer")
+
+
 class CustomOutput(BaseModel):
     """The label that fits."""
 
@@ -142,6 +149,7 @@ OWN_PROMPTS: Mapping[Key, ModelPair] = {
     ("refusal_correctness", "answerable_prompt"): (AnswerableInput, AnswerableOutput),
     ("refusal_correctness", "refused_prompt"): (RefusedInput, RefusedOutput),
     ("groundedness", "prompt"): (VerifyInput, VerifyOutput),
+    ("history", "rewrite_prompt"): (RewriteInput, RewriteOutput),
     ("custom", "prompt"): (CustomInput, CustomOutput),
 }
 """(owner, prompt) -> models of input and answer. An owner is a metric, metrics that share prompts, or a task."""

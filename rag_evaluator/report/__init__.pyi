@@ -1,5 +1,8 @@
+from .charts import ChartPoint as ChartPoint
 from .charts import chart as chart
+from .charts import chart_labels as chart_labels
 from .charts import reliability_chart as reliability_chart
+from .charts import why_no_charts as why_no_charts
 from .compared import comparison_html as comparison_html
 from .document import MARK as MARK
 from .document import write_document as write_document
@@ -15,6 +18,7 @@ from .pages import SCRIPTS as SCRIPTS
 from .pages import STYLES as STYLES
 from .pages import clean as clean
 from .pages import environment as environment
+from .pages import inline as inline
 from .pages import number as number
 from .row import column_values as column_values
 from .row import pair_html as pair_html

@@ -8,11 +8,13 @@ from typing import Any
 from rag_evaluator.files import Json, json_text
 from rag_evaluator.results import (
     Run,
+    answered_note,
     by_stage,
     is_judged,
     judge_of,
     partial_rows,
     parts_of,
+    refusal_table,
     scales_of,
 )
 from rag_evaluator.statistics import Scale
@@ -30,7 +32,8 @@ def means_html(run: Run) -> str:
         (name, [MetricLine(metric, row, scales[metric]) for metric, row in part.items()])
         for name, part in by_stage(run.summary)
     ]
-    return render("means.html", level=f"{100 * (run.config.get('ci_level') or 0.95):g} %", stages=stages)
+    level = f"{100 * (run.config.get('ci_level') or 0.95):g} %"
+    return render("means.html", level=level, stages=stages, refusals=refusal_table(run.summary))
 
 
 def what_html(run: Run, of: str = "", place: str = "what") -> str:
@@ -203,5 +206,7 @@ def _notes(row: Json) -> Iterator[str]:
         noise = number(row.get("stderr_rerun"), 4)
         icc = number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
+    if note := answered_note(row):
+        yield note
     if labels := row.get("labels"):
         yield f"mean of people's labels: {with_interval(labels, 'label_mean')}"

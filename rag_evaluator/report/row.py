@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+from rag_evaluator.dataset import HISTORY, REWRITTEN, STANDALONE, ColumnNames, InputRecord, Response, Sample, lines_of
 from rag_evaluator.dataset import TEXTS as TEXT_COLUMNS
-from rag_evaluator.dataset import ColumnNames, InputRecord, Response, Sample
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.results import ADDED, DROPPED, Run, Tone, row_name, samples_of
+from rag_evaluator.results import ADDED, DROPPED, REFUSED, Run, Tone, row_name, samples_of
 
 from .facts import judged_by
 from .pages import render
@@ -77,7 +77,7 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
         "name": row_name(row, values),
         "run": run.title,
         "judged_by": judged_by(run),
-        "question": None if columns.get("user_input") is None else shown(str(columns["user_input"])),
+        "question": _question(sample, values) if sample and sample.asked is not None else None,
         "response": _answer(
             response, diff.first if diff else None, marks.get("response"), sample.response if sample else None
         ),
@@ -89,6 +89,15 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> Json
         "metrics": metrics,
         "columns": list(_other_columns(values, run, columns)),
     }
+
+
+def _question(sample: Sample, values: Json) -> ShownText:
+    """The question of a row below the turns before it, above what has been made of both."""
+    turns = lines_of(sample.columns.get(HISTORY) or [])
+    made = sample.columns.get(STANDALONE) or values.get(REWRITTEN)
+    parts = [TextPart(f"{line}\n", aside="before the question") for line in turns]
+    parts += [TextPart(str(sample.asked)), *([TextPart(f"\nAsked as: {made}", aside="alone")] if made else [])]
+    return shown(parts, FOLDED + sum(map(len, turns)))
 
 
 def column_values(run: Run, values: Json) -> JsonDict:
@@ -133,9 +142,14 @@ def _other_columns(values: Json, run: Run, columns: Json) -> Iterator[tuple[str,
     record = InputRecord("", values)
     if names.is_log(values):
         names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
-    read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
+    read = {
+        name
+        for column in (*TEXT_COLUMNS, HISTORY, STANDALONE)
+        if column in columns
+        for name in names.names_of(column, record)
+    }
     for name, value in values.items():
-        if name not in {*run.metrics, *ADDED, *read} and value is not None:
+        if name not in {*run.metrics, *ADDED, *read} - {REFUSED} and value is not None:
             yield name, shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rag_evaluator.dataset import ALIASES, accepted_names, as_key
+from rag_evaluator.dataset import ALIASES, TURN, accepted_names, as_key, value_of
 from rag_evaluator.files import Json, JsonDict, folder_names
-from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, worst_first
+from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, samples_of, worst_first
 
 from .pages import beginning, clean
 
@@ -158,7 +158,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
         numbers = list[int | None]([number])
         responses = dict[str, str]()
         for place, other in enumerate(others, start=1):
-            partner, theirs = other.take(as_key(first.value(row, other.on)))
+            partner, theirs = other.take(first.key(row, other.on))
             numbers.append(partner)
             for metric in filter(other.reader.metrics.__contains__, first.metrics):
                 own = scores[metric]
@@ -185,6 +185,7 @@ class _Reader:
     """Reads what the table shows from lines of the `scores.jsonl` of a run."""
 
     def __init__(self, run: Run) -> None:
+        self.config = run.config
         self.metrics = run.metrics
         self.groups = list(run.config.get("group_by") or ())
         self.mapping = run.config.get("columns") or {}
@@ -194,6 +195,13 @@ class _Reader:
         mapped = [name for name, canonical in self.mapping.items() if canonical == column]
         names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
         return next((row[name] for name in names if row.get(name) is not None), None)
+
+    def key(self, row: Row, column: str) -> str | None:
+        """What a row is grouped or matched by, as text: a turn's number, a question with the turns before it."""
+        if TURN not in self.groups:
+            return as_key(self.value(row, column))
+        mapping = {name: canonical for name, canonical in self.mapping.items() if name in row}
+        return as_key(value_of(samples_of([row], {**self.config, "columns": mapping})[0], column))
 
     def text(self, row: Row, column: str) -> str:
         value = self.value(row, column)
@@ -210,7 +218,7 @@ class _Reader:
             own_name(row) or None,
             beginning(self.text(row, "user_input")),
             {column: beginning(self.text(row, column)) for column in TEXTS},
-            {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups},
+            {name: clean((self.key(row, name) or NO_VALUE)[:GROUP]) for name in self.groups},
             scores,
             "\n".join(filter(None, (clean(self.text(row, name)[:SEARCHED]) for name in SEARCH_IN))),
         )
@@ -233,7 +241,7 @@ class _Partners:
         for number, row in enumerate(run.rows()):
             self.left[number] = self.reader.scores(row)
             self.responses[number] = beginning(self.reader.text(row, RESPONSE))
-            self.by_key.setdefault(as_key(self.reader.value(row, on)), []).append(number)
+            self.by_key.setdefault(self.reader.key(row, on), []).append(number)
 
     def take(self, key: str | None) -> tuple[int | None, Scores]:
         """Return the next row with a key, and its scores; none for a row without a key."""

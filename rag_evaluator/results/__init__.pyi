@@ -20,9 +20,12 @@ from .changes import Direction as Direction
 from .changes import ScorePair as ScorePair
 from .changes import from_to as from_to
 from .changes import verdict_changes as verdict_changes
+from .comparison import GROUPS as GROUPS
 from .comparison import ComparedMetric as ComparedMetric
 from .comparison import Comparison as Comparison
 from .comparison import LabelDifference as LabelDifference
+from .comparison import RefusalDifference as RefusalDifference
+from .comparison import number as number
 from .comparison import verdict_words as verdict_words
 from .comparison import word as word
 from .comparison_conclusion import DECISION_RULE as DECISION_RULE
@@ -97,6 +100,7 @@ from .manifest import partial_rows as partial_rows
 from .manifest import parts_of as parts_of
 from .manifest import refuse_foreign as refuse_foreign
 from .manifest import rows_of as rows_of
+from .markdown import as_markdown as as_markdown
 from .meanings import GRADES as GRADES
 from .meanings import NOT_COUNTED as NOT_COUNTED
 from .meanings import SCALES as SCALES
@@ -122,6 +126,9 @@ from .questions import questions_of as questions_of
 from .questions import read_questions as read_questions
 from .questions import refer as refer
 from .questions import references as references
+from .refusals import answered_note as answered_note
+from .refusals import refusal_parts as refusal_parts
+from .refusals import refusal_table as refusal_table
 from .results import Results as Results
 from .results import joined as joined
 from .rows import ADDED as ADDED
@@ -130,6 +137,7 @@ from .rows import DETAILS as DETAILS
 from .rows import DROPPED as DROPPED
 from .rows import LABELS as LABELS
 from .rows import PROBABILITIES as PROBABILITIES
+from .rows import REFUSED as REFUSED
 from .rows import Cell as Cell
 from .rows import Details as Details
 from .rows import Heading as Heading
@@ -141,10 +149,12 @@ from .rows import row_name as row_name
 from .run import Run as Run
 from .run import ScoredRows as ScoredRows
 from .run import ScoreTable as ScoreTable
+from .run import mean_probabilities as mean_probabilities
 from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run
 from .summary import NO_VALUE as NO_VALUE
+from .summary import REFUSALS as REFUSALS
 from .summary import WORST_QUARTER as WORST_QUARTER
 from .summary import Reporting as Reporting
 from .summary import cluster_of as cluster_of

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import ID, Sample, as_key, column_names, value_of
+from rag_evaluator.dataset import APPEND, ID, REWRITTEN, Sample, as_key, column_names, value_of
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.files import Json
 from rag_evaluator.statistics import Floats, Paired, Scale
@@ -22,9 +22,9 @@ from rag_evaluator.statistics import Floats, Paired, Scale
 from .comparison import RowMatch
 from .flags import differing
 from .manifest import UNNAMED, partial_rows, parts_of
-from .overview import shortened
+from .overview import counted, shortened
 from .run import ScoredRows
-from .summary import NO_VALUE
+from .summary import NO_VALUE, in_order
 
 QUESTION = "user_input"
 
@@ -39,12 +39,13 @@ CONDITIONS = {  # part of a signature -> what it is called
     **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
     **dict.fromkeys(("reranker", "reranks"), "reranker"),
 }
-OWN = {"options": "options", "source": "functions", "responses": "responses"}
+OWN = {"options": "options", "source": "functions", "responses": "responses", "refusals": "refusals"}
 """Parts that each metric has of its own -> what they are called."""
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
+REWRITES = "rewrites"  # the prompt of questions, which are compared themselves
 NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
-DEFAULTS = {"reasons": "full", "examples": "all", "responses": "said"}
+DEFAULTS = {"reasons": "full", "examples": "all", "responses": "said", "history": APPEND}
 """Parts that are written only where they differ from this."""
 ABSENT = "absent"  # any other part that a signature lacks: equal to no value
 Values = Json
@@ -231,13 +232,19 @@ def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = {}
     for place, value in enumerate(column_of(side, column)):
         groups.setdefault(NO_VALUE if value is None else value, []).append(place)
-    return dict(sorted(groups.items()))
+    return in_order(column, groups)
 
 
 def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
-    """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare."""
+    """The metrics that both sides have. Raises `ResultsError` where there is nothing to compare, or not the same."""
     if not b.has_rows.any():
         raise nothing_in_common(a.run, b.run, on)
+    other, known = _other_texts(a, b, REWRITTEN)
+    if other:
+        raise ResultsError(
+            f"{other:,} of {counted(known, 'rewritten question')} differ between {a.run.name} and {b.run.name}: answers"
+            " to other questions cannot be compared. Score one run again with --questions-from and the other's folder."
+        )
     metrics = [metric for metric in a.scores if metric in b.scores]
     if not metrics:
         raise ResultsError(
@@ -258,7 +265,7 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
     for metric in metrics:
         signatures = (manifest.get("signatures", {}).get(metric, "") for manifest in (a, b))
         for part, values in _differing(*map(parts_of, signatures)):
-            if part == NOISE:
+            if part in (NOISE, REWRITES):
                 continue
             condition = OWN.get(part) or CONDITIONS.get(part, JUDGE)
             differing.setdefault(condition, {})[metric if part in OWN else part] = values
@@ -335,11 +342,14 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
 
 def other_questions(a: Aligned, b: Aligned, on: str) -> tuple[int, int]:
     """How many keys have other questions in the two runs, of how many that have one in both."""
-    if on == QUESTION:
-        return 0, 0
+    return (0, 0) if on == QUESTION else _other_texts(a, b, QUESTION)
+
+
+def _other_texts(a: Aligned, b: Aligned, column: str) -> tuple[int, int]:
+    """The same of the texts in a column."""
     texts = [
         {key: {questions[place] for place in rows} - {None} for key, rows in side.places.items()}
-        for side, questions in ((side, keys_of(side.run.samples, QUESTION)) for side in (a, b))
+        for side, questions in ((side, keys_of(side.run.samples, column)) for side in (a, b))
     ]
     known = [key for key, text in texts[0].items() if text and texts[1].get(key)]
     return sum(texts[0][key] != texts[1][key] for key in known), len(known)

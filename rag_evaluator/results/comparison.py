@@ -1,6 +1,6 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -8,12 +8,15 @@ from rag_evaluator.files import JsonDict
 from rag_evaluator.statistics import LabelMean, MetricComparison
 
 from .changes import ChangedScore
-from .conclusion import Conclusion, with_ends, with_interval
+from .conclusion import Conclusion, listed, with_ends, with_interval
 from .overview import Grid, WithOverview, counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rag_evaluator.statistics import Estimate
+
+GROUPS = "groups, not tested"
 FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS = ("p", "p (Holm)", "can show")
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
@@ -124,6 +127,32 @@ class LabelDifference:
 
 
 @dataclass(frozen=True)
+class RefusalDifference:
+    """How much more often a run refuses than the baseline.
+
+    Attributes:
+        difference: of the shares of refusals, paired.
+        both: rows that both answer.
+        conditional: metric -> the paired difference in these rows, on which no conclusion rests.
+    """
+
+    run: str
+    difference: "Estimate"
+    both: int
+    conditional: Mapping[str, "Estimate"]
+
+    def words(self, run: str, baseline: str) -> str:
+        """`B refuses more often than A: the share differs by 0.30 [0.21, 0.40] in 100 rows. Conditional, in the …`"""
+        mean = self.difference.mean or 0.0
+        often = "more often than" if mean > 0 else "less often than" if mean else "as often as"
+        share = f"the share differs by {with_interval(self.difference)} in {counted(self.difference.n, 'row')}"
+        known = [f"{name} {with_interval(of)}" for name, of in self.conditional.items() if of.mean is not None]
+        both = f" Conditional, in the {counted(self.both, 'row')} that both answer, the differences are:"
+        beside = f"{both} {listed(known, most=len(known))}." if known else ""
+        return f"{run} refuses {often} {baseline}: {share}.{beside}"
+
+
+@dataclass(frozen=True)
 class Decision:
     """What is to be done after a comparison with the baseline, see `comparison_conclusion`.
 
@@ -155,6 +184,7 @@ class Comparison(WithOverview):
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
         conclusion: the sentences that answer which run is better.
         decisions: per run.
+        refusals: per run, where any row refuses.
     """
 
     runs: tuple[str, ...]
@@ -168,6 +198,7 @@ class Comparison(WithOverview):
     labels: tuple[LabelDifference, ...]
     conclusion: Conclusion
     decisions: tuple[Decision, ...]
+    refusals: tuple[RefusalDifference, ...] = ()
 
     def __repr__(self) -> str:
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
@@ -197,7 +228,7 @@ class Comparison(WithOverview):
                     [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)]
                     for line in groups
                 ]
-                yield Grid("groups, not tested", columns, rows, FIGURES[-1:])
+                yield Grid(GROUPS, columns, rows, FIGURES[-1:])
         for difference in self.labels:
             about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
             yield f"{about}: {difference.words()}"
@@ -234,6 +265,7 @@ class Comparison(WithOverview):
             "groups": [line.to_json() for line in self.groups],
             "changed": [change.to_json() for change in self.changed],
             "labels": [line.to_json() for line in self.labels],
+            **({"refusals": list(map(asdict, self.refusals))} if self.refusals else {}),
         }
 
     def to_pandas(self) -> "pd.DataFrame":

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from rag_evaluator.files import folder_names
 from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
 
 from .aligned import Aligned, differing_conditions, row_match, unlike_rows
 from .changes import ChangedScore
-from .comparison import ComparedMetric, Decision, LabelDifference, RowMatch, word
+from .comparison import ComparedMetric, Decision, LabelDifference, RefusalDifference, RowMatch, word
 from .conclusion import (
     Conclusion,
     about,
@@ -68,6 +69,7 @@ def conclude_comparison(
     level: float,
     labels: Sequence[LabelDifference] = (),
     following: Sequence[str] = (),
+    refusals: Sequence[RefusalDifference] = (),
 ) -> Conclusion:
     """The sentences about each run against the first, those of people's labels first, and the command that shows rows.
 
@@ -76,6 +78,7 @@ def conclude_comparison(
         effect: what `rows_needed` is for.
         labels: of all runs, tested together.
         following: what the next command has after the folders.
+        refusals: of all runs.
     """
     names = folder_names([side.run.name for side in (first, *others)])
     sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
@@ -91,6 +94,7 @@ def conclude_comparison(
         several = len(others) > 1
         name = names[side.run.name]
         said = conclude_pair(name, figures, matched, effect, judged, bool(differing), scores)
+        said = chain(said, (it.words(name, names[first.run.name]) for it in refusals if it.run == side.run.name))
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none

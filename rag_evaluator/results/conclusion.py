@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rag_evaluator.statistics import Estimate
 
 MOST_DIGITS = 6
+NEXT = "Next: "  # before the command to type next
 TOY = "the toy judge"
 TOY_LANGUAGES = ("english", "spanish")  # that it was trained on; its model card says what it gets right in them
 CORE = ("evaluate", "report", "compare", "gate", "sort", "generate", "status", "merge", "submit")
@@ -39,7 +40,7 @@ class Conclusion:
         """The sentences, then the next command; a reason in them may hold what a terminal would obey."""
         yield from map(printable, self.sentences)
         if self.next:
-            yield f"Next: {self.next}"
+            yield f"{NEXT}{self.next}"
 
     def to_json(self) -> JsonDict:
         return asdict(self)
@@ -173,7 +174,7 @@ def with_interval(estimate: "Estimate", digits: int = 2) -> str:
 def whole_ranges(methods: Iterable[str]) -> Iterator[str]:
     """Yield why nothing is known of other rows, where an interval is the whole range; `methods`: of the intervals."""
     for why in sorted({method.partition("range: ")[2] for method in methods} - {""}):
-        yield f"These rows say nothing of others: the interval is the whole range ({why})."
+        yield f"Nothing is known about other rows: the interval is the whole range ({why})."
 
 
 def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: float, digits: int = 2) -> str:

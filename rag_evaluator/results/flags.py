@@ -29,6 +29,14 @@ REASONS: Mapping[str, str] = {
     UNASKED: "the judge gave verdicts on other statements than it was asked",
 }
 """Flag -> why a score with it is missing; of `foreign` only where it holds for all texts of an answer."""
+EXPLAINED = {
+    COPIED: ": it repeats an example of its prompt",
+    FOREIGN: ": it writes about something that is not in the row",
+    REPEATED: ": it writes a text twice",
+    INCOMPLETE: ": its statements leave out more than half of the text",
+    FRAGMENT: ": it ends in the middle of a sentence",
+    CUT: ": its list has reached the limit",
+}
 AGAIN = "give these rows what they lack, and run the command of the run again with --update"
 LARGER = "take a larger judge, as --update asks nothing again where the judge's work was refused"
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
@@ -87,7 +95,7 @@ def advice(metric: str, row: Figures) -> str:
 
 def remedy(reasons: Iterable[str]) -> str:
     """What to do about missing scores; `reasons`: why they are missing, none where nobody has kept them."""
-    kinds = [LARGER if reason in REASONS.values() else AGAIN for reason in reasons]
+    kinds = [LARGER if reason.endswith(tuple(REASONS.values())) else AGAIN for reason in reasons]
     return "; ".join(dict.fromkeys(kinds or [AGAIN]))
 
 
@@ -101,7 +109,7 @@ def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
     row = summary[name]
     others = len(shares) - 1
     more = f", and so in {counted(others, 'other metric')}" if others else ""
-    flags = ", ".join(f"{flag} {count:,}" for flag, count in row["flags"].items())
+    flags = "; ".join(f"{flag} {count:,}{EXPLAINED.get(flag, '')}" for flag, count in row["flags"].items())
     rows = counted(row["count"], "row")
     yield f"In {row[FLAGGED]:,} of {rows} the judge's work for {name} is doubtful ({flags}){more}: read some of them."
 

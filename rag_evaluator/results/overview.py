@@ -101,7 +101,7 @@ def show(parts: Iterable[Grid | str], console: "Console", lines: bool = True) ->
         if isinstance(part, Grid):
             console.print(part.table(console.width, lines))
         else:
-            console.print(part, markup=False, highlight=False, soft_wrap=True)
+            console.print(part, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 class WithOverview:
@@ -154,7 +154,7 @@ def means(
             yield f"  {name}: {count} missing: {reason}"
     for name, row in rows.items():
         if row.get("dropped"):
-            yield f"  {name}: contexts left out in {row['dropped']} of {row['count']} rows ({WINDOW})"
+            yield f"  {name}: contexts were left out in {row['dropped']} of {row['count']} rows ({WINDOW})"
         for warning in (row.get("ci_warning"), row.get("thinking", {}).get("warning")):
             if warning:
                 yield f"  {name}: warning: {warning}"

@@ -3,12 +3,17 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, overload
 
 from rag_evaluator.dataset import Sample
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.files import check_replaceable
 
 from .overview import Figures, Grid, WithOverview, counted, means
+from .refusals import refusal_parts
 from .rows import ADDED, Heading, Row, Score, row_name, row_probabilities, scored_row
 from .run_conclusion import conclude
 from .summary import Summary
@@ -48,7 +53,7 @@ class Results(WithOverview):
         summary = self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self._tally(summary), self.name_of)
-        return [*conclusion.lines(), *table]
+        return [*conclusion.lines(), *table, *refusal_parts(summary)]
 
     def name_of(self, place: int) -> str:
         """Return what a row is called, see `row_name`."""
@@ -58,6 +63,33 @@ class Results(WithOverview):
     def metrics(self) -> list[str]:
         """Return the names of the metrics, in the order of the configuration."""
         return list(self.scores)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.samples)
+
+    @overload
+    def __getitem__(self, key: str) -> list[float]: ...
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Row]: ...
+    def __getitem__(self, key: str | int | slice) -> list[float] | Row | list[Row]:
+        """Return the scores of a metric, NaN where one is missing; or the row at a place, or some rows.
+
+        Raises `ConfigError` for a metric that was not scored.
+        """
+        if not isinstance(key, str):
+            return list(self)[key]
+        if key not in self.scores:
+            raise ConfigError(f"no scores of '{key}'.{did_you_mean(key, self.scores)}")
+        return [score.value for score in self.scores[key]]
+
+    def __reduce__(self) -> tuple[type["Results"], tuple[Any, ...]]:
+        """Return what a copy or a pickle is made of: rows and judgements that are in files go with it."""
+        rows = list(self)
+        scores = {name: [row.scores[name] for row in rows] for name in self.scores}
+        return type(self), ([row.sample for row in rows], scores, self.signatures, self.manifest)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows with their judgements."""
@@ -134,6 +166,21 @@ class Results(WithOverview):
         folder = Path(folder).expanduser()
         write_table(self.heading, self, folder)
         return folder
+
+    def report(self, out: str | Path = "report.html", force: bool = False) -> Path:
+        """Write the page of `rag-evaluator report` to a file, and return its path.
+
+        Args:
+            force: replace a file that is there and is no report.
+
+        Raises `ResultsError` if it cannot be written.
+        """
+        pages = import_module("rag_evaluator.report")  # by its name: it is above this package
+        path = Path(out).expanduser()
+        check_replaceable(path, pages.MARK, force)
+        with TemporaryDirectory() as folder:
+            pages.write_document([self.write(folder)], path, title=self.manifest.get("name") or path.stem)
+        return path
 
 
 def joined(metrics: Mapping[str, tuple[Results, str]]) -> Results:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from rag_evaluator.dataset import ID, Sample, as_key
+from rag_evaluator.dataset import ID, REWRITTEN, Sample, as_key
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import Json, JsonDict, json_line
 
@@ -20,7 +20,9 @@ LONGEST = 40  # letters of a row's name
 APPLICABLE = "applicable"  # of a line of the details: false where there was nothing to score
 DROPPED = "dropped_contexts"
 PROBABILITIES = "probabilities"
-ADDED = (DROPPED, PROBABILITIES)  # columns of result files, beside metrics, that the input has not
+REFUSED = "refused_by"  # `words` or `judge`
+# columns of result files, beside metrics, that the input has not
+ADDED = (DROPPED, PROBABILITIES, REFUSED, REWRITTEN)
 LABELS = "labels"  # of a metric in `summary.json`
 DETAILS = "details.jsonl"
 Record = Json  # a line of the file; Any: JSON
@@ -59,7 +61,10 @@ class Score:
         counted, weighed: `thoughts` and `probabilities` of judgements that were taken out.
         flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
             without texts where judgements were taken out.
+        question: what the judge has made of the question and the turns before it; None: nothing.
         is_applicable: false where it is missing as the row holds nothing that the metric scores, as a refusal does not.
+        refused_by: who says that the response refuses, `words` or `judge`; empty: it does not, or is not scored.
+        answerable: whether its question can be answered; None: nobody says it.
     """
 
     value: float
@@ -73,6 +78,13 @@ class Score:
     weighed: tuple[float, ...] | None = field(default=None, compare=False)
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
     is_applicable: bool = True
+    refused_by: str = field(default="", compare=False)
+    answerable: bool | None = field(default=None, compare=False)
+    question: str | None = None
+
+    @property
+    def by_whom(self) -> str:
+        return "its words" if self.refused_by == "words" else "the judge"
 
     @property
     def thoughts(self) -> tuple[int, int]:
@@ -133,6 +145,7 @@ class Score:
             outcome=outcome,
             flags=flags,
             is_applicable=any(score.is_applicable for score in scores),
+            question=scores[0].question,
         )
 
     def to_json(self) -> JsonDict:
@@ -143,6 +156,7 @@ class Score:
             **({} if self.outcome is None else {"outcome": self.outcome}),
             **({"flags": self.flags} if self.flags else {}),
             **({} if self.is_applicable else {APPLICABLE: False}),
+            **({} if self.question is None else {"question": self.question}),
             "contexts": self.contexts,
             "judgements": self.judgements,
         }
@@ -209,8 +223,19 @@ def row_probabilities(scored: Row) -> dict[str, Json]:
 def scored_row(scored: Row) -> JsonDict:
     """The input row with a column added per metric, None where the score is missing, and what it has of `ADDED`."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
-    added = {DROPPED: dropped_contexts(scored), PROBABILITIES: row_probabilities(scored)}
-    return {**scored.sample.row, **values, **{name: value for name, value in added.items() if value}}
+    added = {
+        DROPPED: dropped_contexts(scored),
+        PROBABILITIES: row_probabilities(scored),
+        REFUSED: refused_by(scored),
+        REWRITTEN: next(filter(None, (score.question for score in scored.scores.values())), None),
+    }
+    kept = {name: value for name, value in scored.sample.row.items() if name != REFUSED}  # of an earlier run
+    return {**kept, **values, **{name: value for name, value in added.items() if value}}
+
+
+def refused_by(scored: Row) -> str:
+    """Who says that the response of a row refuses; empty where it does not."""
+    return next((score.refused_by for score in scored.scores.values() if score.refused_by), "")
 
 
 def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:

@@ -14,12 +14,16 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rag_evaluator.dataset import (
     ALIASES,
     AS_WRITTEN,
     ColumnNames,
     Sample,
     accepted_names,
+    history_of,
     is_cells,
     numbered,
     open_dataset,
@@ -314,7 +318,8 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
     """
     are_cells = is_cells(Path(config.get("dataset") or ""))
     records = (replace(record, is_cells=are_cells) for record in numbered(rows, ""))
-    names = ColumnNames(config.get("columns") or {}, as_written=config.get("responses") == AS_WRITTEN)
+    as_written = config.get("responses") == AS_WRITTEN
+    names = ColumnNames(config.get("columns") or {}, as_written=as_written, history=history_of(config))
     return kept_samples(SCORES, records, names)
 
 
@@ -336,3 +341,14 @@ def _row(line: bytes) -> int:
     if head is None:
         raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
     return int(head[1])
+
+
+def mean_probabilities(run: ScoredRows, metric: str) -> NDArray[np.float64] | None:
+    """The mean probability of each row's sentences, by which rows are ranked; NaN for a row without a score.
+
+    None where a score has none.
+    """
+    known = (sample.row.get(PROBABILITIES) or {} for sample in run.samples)
+    means = np.array([row.get(metric, {}).get("mean", np.nan) for row in known])
+    is_scored = ~np.isnan(np.asarray(run.scores[metric], dtype=np.float64))
+    return means if is_scored.any() and not np.isnan(means[is_scored]).any() else None

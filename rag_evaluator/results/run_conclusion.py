@@ -30,6 +30,7 @@ from .flags import advice, many_flagged, without_figure
 from .manifest import PART
 from .meanings import FAULTS, OF_SENTENCES
 from .overview import Figures, counted
+from .refusals import refusal_sentence
 from .rows import PROBABILITIES
 from .run import Run
 from .tally import Floats, Tally
@@ -90,6 +91,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
         why = why_of(reasons) if reasons else "there is no row"
         return Conclusion([f"No score could be made in {rows_there}: {why}."])
     sentences = [
+        *refusal_sentence(summary),
         *without_figure(summary),
         *_means(rows, useful),
         *_range(rows),
@@ -207,8 +209,9 @@ def _faults(metric: str, scores: Floats, scale: Scale, is_claim: bool) -> str:
     fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
     if not is_claim or (metric in OF_SENTENCES and scale.kind == "continuous"):
         fault = None
-    where = f"in {below:,} of {counted(len(known), 'row')}" if below else f"in none of {counted(len(known), 'row')}"
-    return f"{where} {fault or 'the score is below 1'}"
+    if not below:
+        return f"no score of {counted(len(known), 'row')} is below 1"
+    return f"in {below:,} of {counted(len(known), 'row')} {fault or 'the score is below 1'}"
 
 
 def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -10,14 +10,25 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset import IN_ROW, Sample, as_key, value_of
+from rag_evaluator.dataset import IN_ROW, TURN, Sample, as_key, value_of
 from rag_evaluator.files import Json, JsonDict
-from rag_evaluator.statistics import Estimate, Scale, mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
+from rag_evaluator.statistics import (
+    PASS,
+    Estimate,
+    Scale,
+    mean_interval,
+    missing_bounds,
+    pass_rate,
+    rerun_noise,
+    tie_warning,
+)
 
 from .rows import PROBABILITIES, Row, dropped_contexts
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"
+ANSWERED = "answered"  # figures of the rows that do not refuse
+REFUSALS = "refusals"
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
 NO_FIGURE: Json = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
@@ -179,6 +190,7 @@ class Summary:
         self._thoughts = Counter[str]()
         self._cut = Counter[str]()
         self._around = Counter[str]()
+        self._refusals: dict[str, list[tuple[str, bool | None]]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
@@ -194,6 +206,7 @@ class Summary:
             self._cut[name] += cut
             reason = (score.reason or "unknown") if score.missing else None
             remark = Remark(reason, name in dropped, score.outcome, tuple(sorted(score.flags)))
+            self._refusals[name].append((score.refused_by, score.answerable))
             self._remarks[name].append(NOTHING if remark == NOTHING else remark)  # a million rows share one
         for column, groups in self._groups.items():
             key = as_key(value_of(scored.sample, column))
@@ -226,14 +239,47 @@ class Summary:
             "better": scale.better,
             **thought_figures(self._thoughts[name], self._cut[name]),
             **({"responses": dict(sorted(self._around.items()))} if self._around else {}),
+            **self._answered(name, values, scale),
             WORST_QUARTER: worst_quarter(values, scale),
             **probability_figures(np.array(self._probabilities[name])),
         }
         groups = {
-            column: {value: of(places) for value, places in sorted(groups.items())}
+            column: {value: of(places) for value, places in in_order(column, groups).items()}
             for column, groups in self._groups.items()
         }
         return {**whole, "groups": groups} if groups else whole
+
+    def _answered(self, name: str, values: NDArray[np.float64], scale: Scale) -> JsonDict:
+        """The figures of rows that answer, and how many refuse; nothing where none does."""
+        by = Counter(who for who, _ in self._refusals[name] if who)
+        if not by:
+            return {}
+        refused = np.array([bool(who) for who, _ in self._refusals[name]], np.float64)
+        level = self.reporting.ci_level
+        clusters = None if self.reporting.cluster is None else self._clusters
+        answered = mean_interval(np.where(refused, np.nan, values), scale, level, clusters)
+        share = mean_interval(refused, PASS, level, clusters)
+        known = Counter((bool(who), can) for who, can in self._refusals[name])
+        table = {
+            "answerable" if can else "unanswerable": {"answered": known[False, can], "refused": known[True, can]}
+            for can in (True, False)
+        }
+        ends = ("mean", "ci_low", "ci_high")
+        return {
+            ANSWERED: {**{end: getattr(answered, end) for end in ends}, "scored": answered.n},
+            REFUSALS: {
+                "refused": by.total(),
+                "count": len(refused),
+                **{end: getattr(share, end) for end in ends},
+                "by": dict(sorted(by.items())),
+                **(table if any(can is not None for _, can in known) else {}),
+            },
+        }
+
+
+def in_order(column: str, groups: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """The groups of a column by their values; turns by their numbers."""
+    return dict(sorted(groups.items(), key=lambda group: (len(group[0]) * (column == TURN), group[0])))
 
 
 def flat_rows(summary: Mapping[str, Json]) -> Iterator[JsonDict]:

@@ -17,10 +17,10 @@ from .summary import WORST_QUARTER
 from .tally import Floats, Tally
 
 RANK_RULE = (
-    "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "
-    "rows that score better, and half of the share that score the same (a share of sentences is ranked by the mean of "
-    "their probabilities, where these are known); its combined rank is the mean over those of "
-    "these metrics that it has scores of. Equal ranks: the lower mean score first, then the earlier row. A row is "
+    "Worst rows: each metric that asks a model ranks the rows; where no metric asks one, all metrics do. The rank of a "
+    "row is the share of the other rows that have a better score; a row with the same score counts half. A share of "
+    "sentences is ranked by the mean of their probabilities, where these are known. The combined rank is the mean of "
+    "the row's ranks. Of equal ranks the lower mean score comes first, then the earlier row. A row is "
     "called by its id, else by its line in scores.jsonl. Rows whose scores of these metrics are all in the best third "
     "of their range are not listed. Main reason: of the scores in the worst third, else of those in the middle, the "
     "first with a bad verdict, by the rank in its metric."
@@ -128,7 +128,7 @@ def worst_rows(run: Run) -> list[WorstRow]:
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
         for place in places:
             sample = run.samples[place]
-            yield row_name(place, sample.row), sample.columns, run.details(place)
+            yield row_name(place, sample.row), {**sample.columns, "user_input": sample.asked}, run.details(place)
 
     return worst_of(run.tally, texts_of)
 

@@ -187,7 +187,7 @@ def run_workbook(
 
 def judgement_rows(scored: Row) -> Iterator[Cells]:
     """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
-    question = scored.sample.columns.get("user_input")
+    question = scored.sample.asked
     text = question[: 4 * QUESTION] if isinstance(question, str) else ""
     short = shortened(" ".join(text.split()), QUESTION) or None
     for metric, score in scored.scores.items():

@@ -1,11 +1,18 @@
-from .auc import class_units as class_units
+from .agreement import balanced as balanced
+from .agreement import binary_agreement as binary_agreement
+from .agreement import cross_fitted as cross_fitted
+from .agreement import graded_agreement as graded_agreement
+from .auc import LEVEL as LEVEL
 from .auc import compare_with_baselines as compare_with_baselines
-from .auc import newcombe_interval as newcombe_interval
+from .coefficients import Coefficient as Coefficient
+from .coefficients import ScoredLabels as ScoredLabels
+from .coefficients import concordance as concordance
+from .coefficients import label_auc as label_auc
+from .coefficients import pairs_of as pairs_of
 from .formulas import TIE as TIE
 from .formulas import Array as Array
 from .formulas import Estimate as Estimate
 from .formulas import Scale as Scale
-from .formulas import effective_units as effective_units
 from .intervals import PASS as PASS
 from .intervals import difference_interval as difference_interval
 from .intervals import difference_test as difference_test
@@ -14,6 +21,7 @@ from .intervals import missing_bounds as missing_bounds
 from .intervals import pass_rate as pass_rate
 from .intervals import rerun_noise as rerun_noise
 from .intervals import tie_warning as tie_warning
+from .krippendorff import krippendorff_alpha as krippendorff_alpha
 from .labelled import LEAST_OF_STRATUM as LEAST_OF_STRATUM
 from .labelled import cluster_numbers as cluster_numbers
 from .labelled import dealt as dealt
@@ -34,6 +42,7 @@ from .ppi import interval_p_value as interval_p_value
 from .ppi import label_difference as label_difference
 from .ppi import label_mean as label_mean
 from .ppi import with_clusters as with_clusters
+from .ranking import rank_areas as rank_areas
 from .rules import MEAN as MEAN
 from .rules import Rule as Rule
 from .rules import parse_limit as parse_limit

@@ -104,7 +104,7 @@ def compare_with_baselines(
     is_common = people == grades[np.argmax(counts)]
     units = [class_units(masses[side], members[side]) for side in (is_common, ~is_common)]
     fewest = min(len(np.unique(members[side])) for side in (is_common, ~is_common))
-    shares, influences = zip(*(_area(row, people, masses) for row in values), strict=True)
+    shares, influences = zip(*(area_of(row, people, masses) for row in values), strict=True)
     areas = [Area(share, *newcombe_interval(share, units[0], units[1], LEVEL)) for share in shares]
     against = {
         name: _against(areas[0], area, influences[0] - influence, members, fewest)
@@ -117,7 +117,7 @@ def compare_with_baselines(
     return BaselineVerdict(len(people), areas[0], against, decisive, word, against[decisive].more_labels)
 
 
-def _area(values: Array, labels: Array, weights: Array) -> tuple[float, Array]:
+def area_of(values: Array, labels: Array, weights: Array) -> tuple[float, Array]:
     """The AUC of values, and how much each row moves it."""
     agreeing = np.zeros(len(values))
     others = np.zeros(len(values))

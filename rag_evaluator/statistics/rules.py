@@ -20,12 +20,13 @@ class Rule:
 
     Attributes:
         limit: what `number` is: the least or the greatest value, or a margin, how much worse than a baseline the metric
-            may be, in its units; of `worse`, which fails where a difference is shown, it is 0.
+            may be, in its units; of `worse`, which fails where a difference is shown, it is 0. Other words are about
+            no number, see `requirements`.
         of_mean: the rule is about the mean, not about the worse end of its interval.
     """
 
     metric: str
-    limit: Limit
+    limit: Limit | str
     number: float
     of_mean: bool = False
 
@@ -33,7 +34,9 @@ class Rule:
         name = (MEAN if self.of_mean else "") + self.metric
         if self.limit == "worse":
             return f"{name} not shown to be worse"
-        sign = {"min": ">=", "max": "<=", "not worse": "not worse by"}[self.limit]
+        sign = {"min": ">=", "max": "<=", "not worse": "not worse by"}.get(self.limit)
+        if sign is None:
+            return f"{name} needs a {self.limit}"
         return f"{name} {sign} {self.number:g}"
 
     def limit_of(self, scale: Scale) -> float:

@@ -4,6 +4,7 @@ from .evaluation import results_of as results_of
 from .evaluation import scoring as scoring
 from .evaluation import to_record as to_record
 from .finished import open_run as open_run
+from .finished import with_rewrites as with_rewrites
 from .manifest import REPORT as REPORT
 from .manifest import describe as describe
 from .manifest import is_scored as is_scored
@@ -32,6 +33,7 @@ from .question_conclusions import sort_conclusion as sort_conclusion
 from .ranking import share_of as share_of
 from .references import Generate as Generate
 from .references import Reference as Reference
+from .refusals import is_answerable as is_answerable
 from .sort import SUMMARY as SUMMARY
 from .sort import Sort as Sort
 from .table import all_tasks as all_tasks

@@ -3,14 +3,15 @@
 import json
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import make_config
-from rag_evaluator.dataset import CheckedRows, Sample, rows_again
+from rag_evaluator.config import find_language, make_config
+from rag_evaluator.dataset import REWRITTEN, CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
+from rag_evaluator.files import file_digest
 from rag_evaluator.hub import is_unnamed
 from rag_evaluator.metrics import (
     Metrics,
@@ -26,6 +27,8 @@ from rag_evaluator.results import (
     DROPPED,
     FILES,
     PROBABILITIES,
+    REFUSED,
+    SCORES,
     Heading,
     Results,
     Row,
@@ -48,7 +51,9 @@ from rag_evaluator.run import (
     auto_chunk_size,
 )
 
+from .finished import with_rewrites
 from .manifest import REPORT, describe, write_own_report
+from .refusals import refuses_by_words, with_refusal
 
 if TYPE_CHECKING:
     from rag_evaluator.models import Models
@@ -85,18 +90,27 @@ class Evaluation(Stage):
         self.plan = plan
         self.about = about
         self._load = load
+        self.language = find_language(about["config"].get("language", "english"))
         self.files = (*FILES, REPORT) if report else FILES
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
 
     def marks(self, unit: Sample, record: Record) -> Iterable[str]:
-        """What adds a column to the result files: contexts that did not fit the window, probabilities of sentences."""
+        """What adds a column to the result files: contexts left out, probabilities, a refusal, a rewritten question."""
         contexts = record.details["contexts"]
         contexts_of_row = len(unit.columns.get("retrieved_contexts", ()))
         has_dropped = contexts is not None and len(contexts) < contexts_of_row
         has_sentences = not record.missing and bool(verified(record.details["judgements"]))
-        return [name for name, there in ((DROPPED, has_dropped), (PROBABILITIES, has_sentences)) if there]
+        is_judged = any(metric.judges_response for metric in self.metrics.values())
+        refuses = str(record.details.get("outcome")).endswith("refused") or refuses_by_words(unit, self.language)
+        marks = {
+            DROPPED: has_dropped,
+            PROBABILITIES: has_sentences,
+            REFUSED: is_judged and refuses,
+            REWRITTEN: "question" in record.details,
+        }
+        return [name for name, there in marks.items() if there]
 
     def check(self, column: str, value: Any) -> None:
         scale = self.metrics[column].scale
@@ -106,7 +120,12 @@ class Evaluation(Stage):
     @asynccontextmanager
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield scoring(self._load(), lambda unit, column: (unit, column))
+        scorer = self._load()
+        with ExitStack() as stack:
+            if scorer.rewrites is not None and answers is not None:
+                scorer.rewrites.keep(kept := answers())
+                stack.callback(kept.close)
+            yield scoring(scorer, lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path) -> bool:
         with suppress(ResultsError):
@@ -127,7 +146,9 @@ def evaluation_of(rows: CheckedRows, metrics: Metrics, models: "Models", prompts
     config = models.config
     signatures = models.signatures(metrics, prompts)
     times = checked_times(metrics, models.judge, config)
-    columns = dict(config.columns)
+    options = {"columns": json.dumps(config.columns, ensure_ascii=False)} if config.columns else {}
+    if config.questions_from is not None:
+        options["questions_from"] = file_digest(config.questions_from / SCORES)
     repeats = max(times.values())
     plan = Plan(
         task=MAIN_TASK,
@@ -137,7 +158,7 @@ def evaluation_of(rows: CheckedRows, metrics: Metrics, models: "Models", prompts
         column_noun="metrics",
         cell_noun="scores",
         data=rows.digest,
-        options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
+        options=options,
         columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
         chunk_size=auto_chunk_size(len(rows)) if config.chunk_size == "auto" else config.chunk_size,
         repeats=repeats,
@@ -177,6 +198,8 @@ class ScoredTable:
     def __init__(self, table: Table | MadeInMemory, stage: Evaluation) -> None:
         self.table = table
         self.rows = stage.units
+        self.stage = stage
+        self.refusals = stage.about["config"].get("refusals", "as_scored")
         self.metrics = list(table.plan.columns)
         about = reported_as(table.about, table.about.get("config", {}), stage.about)
         self.manifest = with_engines(about, table.engines)
@@ -190,7 +213,10 @@ class ScoredTable:
     def __iter__(self) -> Iterator[Row]:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
-            yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
+            scores = {name: to_score(repeats) for name, repeats in records.items()}
+            stage = self.stage
+            scores = with_refusal(scores, sample, stage.metrics, self.refusals, stage.language)
+            yield Row(sample, scores, signatures)
 
 
 def of_journal(journal: Journal) -> Evaluation:
@@ -200,6 +226,7 @@ def of_journal(journal: Journal) -> Evaluation:
     if not source:
         raise ResultsError(f"{journal.results}: its rows were given from Python: merge with RAGEvaluator.evaluate.")
     rows = rows_again(Path(source), config, journal.plan.part)
+    rows = with_rewrites(rows, config.get("questions_from"))
     if rows.digest != journal.plan.data:
         raise ResultsError(
             f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "
@@ -274,4 +301,5 @@ def _to_score(record: Record) -> Score:
         outcome=details.get("outcome"),
         flags=details.get("flags", {}),
         is_applicable=details.get(APPLICABLE, True),
+        question=details.get("question"),
     )

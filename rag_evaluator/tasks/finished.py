@@ -1,13 +1,17 @@
 """`open_run`: a finished run by its results folder; one that is not finished, or was changed since, is refused."""
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from rag_evaluator.dataset import REWRITTEN, CheckedRows, Sample, Samples, value_of
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results import DETAILS, SCORES, Run, changed
+from rag_evaluator.results import DETAILS, QUESTION, SCORES, Run, changed
 from rag_evaluator.run import MAIN_TASK, Journal, differing_files, journals_in, read_finished
 
+logger = logging.getLogger(__name__)
 SUMMARY = "summary.json"
 READ = {"manifest.json", SUMMARY, SCORES, DETAILS}  # by whoever reads scores
 
@@ -37,6 +41,31 @@ def open_run(folder: Path) -> Run:
     for name in differing_files(folder, noted):
         raise changed(folder / name, "it has been changed since")
     return run
+
+
+def with_rewrites(rows: CheckedRows, folder: Path | str | None) -> CheckedRows:
+    """The rows with what the judge of a finished run has made of their questions; None: no run.
+
+    Raises `ResultsError` for a run that has rewritten none of them; a warning counts those that it lacks.
+    """
+    if folder is None:
+        return rows
+    rewrites = {value_of(sample, QUESTION): sample.row.get(REWRITTEN) for sample in open_run(Path(folder)).samples}
+
+    def rewritten(sample: Sample) -> Sample:
+        text = rewrites.get(value_of(sample, QUESTION)) if sample.needs_rewrite else None
+        if text is None:
+            return sample
+        return replace(sample, row={**sample.row, REWRITTEN: text}, columns={**sample.columns, QUESTION: text})
+
+    samples = Samples(map(rewritten, rows.whole))
+    if REWRITTEN not in samples.names:
+        raise ResultsError(
+            f"{folder} has rewritten none of these questions. Give a run of these rows to questions_from."
+        )
+    if left := sum(sample.needs_rewrite for sample in samples):
+        logger.warning("%s lacks %s of the questions: the judge rewrites these", folder, left)
+    return replace(rows, whole=samples)
 
 
 def _what_is_left(journal: Journal) -> str:

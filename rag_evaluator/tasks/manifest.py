@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config import DEMO, Config, find_language
-from rag_evaluator.dataset import data_digest
+from rag_evaluator.dataset import REWRITE, data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import file_digest, gguf_of, short_digest
@@ -18,7 +18,7 @@ from rag_evaluator.hub import fingerprint
 from rag_evaluator.metrics import Metrics
 from rag_evaluator.prompts import PACKAGED, pack_files
 from rag_evaluator.resources import __version__, command
-from rag_evaluator.results import PART, PROMPT_TEXTS, Run
+from rag_evaluator.results import PART, PROMPT_TEXTS, SCORES, Run
 from rag_evaluator.run import Journal, is_complete, note_finished, note_rewritten, read_finished
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def run_digest_of(config: Config, chosen: Metrics) -> str | None:
     if any("function" in metric.options for metric in metrics):  # whose text only a module tells
         return None
     folders = []
-    if any(metric.judge for metric in metrics):
+    if config.judge.history == REWRITE or any(metric.judge for metric in metrics):
         judge = DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model)
         folders.append(gguf_of(judge) or judge)
         folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
@@ -143,6 +143,7 @@ def run_digest_of(config: Config, chosen: Metrics) -> str | None:
     language = find_language(config.language).name
     packs = [path for folder in (config.prompts_dir, *PACKAGED) for path in pack_files(folder, language)]
     files = [*packs, template] if template.is_file() else packs
+    files += [] if config.questions_from is None else [config.questions_from / SCORES]
     try:
         parts = {
             "config": config.model_dump(mode="json", include={*Config.model_fields}),

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rag_evaluator.config import DEMO, Config, Section, as_config
+from rag_evaluator.config import DEMO, Config, Section, as_config, find_language
 from rag_evaluator.dataset import CheckedRows, Sample, TaskColumns, check_lists, checked_rows
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files import ACTIVITY, APART, CHECKING, Progress, Watch, automatic, short_digest, write_to
@@ -283,11 +283,11 @@ def warn_of_toy(judge: LazyJudge, language: str) -> None:
 
 
 def warn_of_language(rows: Sequence[Sample], settings: Config) -> None:
-    """Warn, once in a process, where nobody gave a language and the first rows are in one that has prompts.
+    """Warn, once in a process, where the judge is asked in English and the first rows are in a language with prompts.
 
     Rows of ASCII letters are taken for English, so that nothing is loaded for them.
     """
-    if "language" in settings.model_fields_set:
+    if find_language(settings.language).name != ENGLISH:
         return
     texts = ["\n".join([unit.question, *unit.contexts]) for unit in units_of(rows[:LOOKED_AT])]
     language = None if all(map(str.isascii, texts)) else identified(texts)

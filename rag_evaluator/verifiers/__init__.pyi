@@ -18,9 +18,12 @@ from .evidence import Evidence as Evidence
 from .evidence import EvidencePiece as EvidencePiece
 from .evidence import Limit as Limit
 from .loading import model_folder as model_folder
+from .refusals import REFUSALS as REFUSALS
+from .refusals import is_refusal as is_refusal
 from .reranker import AsyncReranker as AsyncReranker
 from .reranker import reranker_of as reranker_of
 from .source import VerifierSource as VerifierSource
+from .spans import labels_by_spans as labels_by_spans
 from .system_one import SystemOne as SystemOne
 from .verifier import LEAST as LEAST
 from .verifier import UNLIMITED as UNLIMITED

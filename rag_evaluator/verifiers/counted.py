@@ -161,7 +161,7 @@ def _label(text: str, heading: bool, language: Language) -> str:
 
 def _kind(text: str, divides: re.Pattern[str], kinds: dict[str, re.Pattern[str]]) -> str:
     """The kind of a sentence of which every clause is a phrase; that of the last one counts. Empty: of none."""
-    clauses = (clause.strip(AROUND) for clause in divides.split(" ".join(_alike(text.lower()).split())))
+    clauses = (clause.strip(AROUND) for clause in divides.split(plain_words(text)))
     found = [
         next((kind for kind, pattern in kinds.items() if pattern.fullmatch(clause)), "")
         for clause in clauses
@@ -201,11 +201,16 @@ def _rows() -> dict[str, dict[str, Sequence[str]]]:
     for kinds in rows.values():
         documents = f"(?:{'|'.join(kinds['documents'])})"
         for kind, patterns in kinds.items():
-            kinds[kind] = [_alike(pattern.replace("{documents}", documents)) for pattern in patterns]
+            kinds[kind] = [alike(pattern.replace("{documents}", documents)) for pattern in patterns]
     return rows
 
 
-def _alike(text: str) -> str:
+def plain_words(text: str) -> str:
+    """As patterns have it: small letters, single spaces, one form of each letter."""
+    return " ".join(alike(text.lower()).split())
+
+
+def alike(text: str) -> str:
     """One form of accents, apostrophes and Arabic letters, without vowel signs; of a pattern as of a text."""
     return HARAKAT.sub("", unicodedata.normalize("NFC", text)).translate(APOSTROPHES).translate(ALIKE)
 

@@ -155,12 +155,14 @@ def test_references_that_generate_could_not_write_are_missing_with_its_reason() 
         RAGEvaluator({"metrics": ["exact_match"]}, judge).evaluate([row])
 
 
-def test_texts_that_are_not_in_english_are_named_once_where_nobody_gave_a_language(
+def test_texts_that_are_not_in_english_are_named_once_where_the_judge_is_asked_in_english(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     warned_once.cache_clear()
-    for settings in ({}, {}, {"language": "english"}, {"config": {"language": "english"}}):
+    for settings in ({"language": "chinese"}, {"config": {"language": "english"}}, {}):
         sort(QUESTIONS[1:], CONTEXTS[1:], judge=scripted(), **settings)  # type: ignore[arg-type]
+        expected = 0 if settings == {"language": "chinese"} else 1
+        assert sum("look Chinese" in message for message in caplog.messages) == expected
     warnings = [message for message in caplog.messages if "look Chinese" in message]
     assert [message.endswith('language="chinese" gives it Chinese prompts.') for message in warnings] == [True]
 

@@ -217,6 +217,17 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: Capture) -> N
     assert {path.name for path in results_of(config).iterdir()} == FILES
 
 
+def test_no_argument_shows_the_help_and_an_unknown_option_the_nearest_one(capsys: Capture) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([])
+    assert "rag-evaluator config.yaml --limit 20" in capsys.readouterr().out
+    for arguments in (["x.yaml", "--limt", "3"], ["prompts", "check", "--langage", "es"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(arguments)
+        option = arguments[-2]
+        assert f"'{option}' is no option of it. Did you mean '--l" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("no_model_loads")
 @pytest.mark.parametrize(
     ("override", "told"),
@@ -230,6 +241,9 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: Capture) -> N
         ("judge.model=some-org/some-model", "judge.model: 'some-org/some-model' is no folder here"),
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
         ("language=catalan", "language 'catalan': 3 of 3 "),
+        ("language=klingonx", "language 'klingonx' is not known. 'rag-evaluator list languages' shows"),
+        ("llm=demo", "'llm' is not a known key. Did you mean 'judge'?"),
+        ("batch_size=4", "'batch_size' is not a known key. Did you mean 'judge.batch_size'?"),
         ("output_dir=rows.jsonl", "rows.jsonl/run/journal/g1/parts: cannot be written: "),
     ],
 )

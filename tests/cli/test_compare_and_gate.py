@@ -52,7 +52,7 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert cells[3].startswith("-0.025 [-0.1")
     assert cells[4:8] == ["0/39/1", "not settled", "0.6063", "1.0000"]
     assert f"{ROWS} rows of" in shown
-    assert "exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
+    assert "  row 4: exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
     assert "\x1b" not in shown
     assert "topic: [red]law" in shown
 
@@ -86,7 +86,7 @@ def test_rows_that_changed_are_printed_without_control_characters(tmp_path: Path
     assert main(["compare", *runs]) == 0
     shown = capsys.readouterr().out
     lines = shown[shown.index("became worse:") :].splitlines()
-    assert lines[:2] == ["became worse:", "  faithfulness 1.000 → 0.000  Who?"]
+    assert lines[:2] == ["became worse:", "  row 1: faithfulness 1.000 → 0.000  Who?"]
     assert lines[2].startswith("    claim “ [31mAnnam [bold]lies[/bold] far far ")
     assert lines[2].endswith(" f…”: not supported instead of supported. why not")
     assert lines[3] == "    also changed: bleu_score 0.500 → 0.000"
@@ -94,6 +94,25 @@ def test_rows_that_changed_are_printed_without_control_characters(tmp_path: Path
     assert re.fullmatch("    second: It stands.!+…", lines[5])
     assert max(map(len, lines)) <= 172
     assert shown.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("width", ["80", "160"])
+def test_two_runs_are_compared_in_40_lines_at_most(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    runs = []
+    for name, better in (("one", 0), ("two", 1)):
+        scores = {metric: [float((place + better) % 3 > 0) for place in range(60)] for metric in ("m", "n")}
+        rows = [{"user_input": f"q{place}", "response": f"{name} {place}"} for place in range(60)]
+        groups = {"topic": [f"a topic with a long name, of number {place % 15}" for place in range(60)]}
+        runs.append(str(made_run(tmp_path / name, scores, rows=rows, groups=groups)))
+    assert main(["compare", *runs, "--group-by", "topic"]) == 0
+    shown = capsys.readouterr().out
+    assert len(shown.splitlines()) <= 40
+    assert re.search(r"^  row \d+: [mn] ", shown, re.MULTILINE)
+    assert "topic: a topic" in " ".join(shown.split())
+    assert shown.endswith("Not everything is shown here: the report, --markdown and --json have all.\n")
 
 
 @pytest.mark.charts

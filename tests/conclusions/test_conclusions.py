@@ -147,8 +147,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {F: [1, NAN] * 15},
         {},
         [
-            f"Mean of faithfulness 1.00 [0.75, 1.00] (0.50 to 1.00 with the missing scores): in none of 15 rows "
-            f"{UNSUPPORTED}, {THIS}.",
+            f"Mean of faithfulness 1.00 [0.75, 1.00] (0.50 to 1.00 with the missing scores): no score of 15 rows "
+            f"is below 1, {THIS}.",
             "15 of 30 scores of faithfulness are missing (the judge gave no answer).",
         ],
     ),

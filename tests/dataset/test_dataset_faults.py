@@ -298,7 +298,7 @@ WRONG_OBJECTS: dict[str, tuple[Any, str]] = {
     "one row": ({"question": "q", "answer": "a"}, "Put the rows in a list"),
     "several turns": (
         EvaluationDataset(samples=[MultiTurnSample(user_input=[HumanMessage(content="Hi")])]),
-        "Only single-turn samples are supported",
+        "expected a question and an answer to it",
     ),
     "splits of a stream": (
         datasets.IterableDatasetDict(train=datasets.Dataset.from_dict(LISTS).to_iterable_dataset()),

@@ -23,6 +23,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip (?:install|uninstall|download|wheel)": "changes the environment; tests/test_package.py installs the package",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/features/bundle runs it",
+    r"^rag-evaluator judges ": "loads several judges, one after the other; tests/features/judges runs it",
     r"^rag-evaluator view ": "starts a server, as tests/features/app/test_view_command.py does",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",

@@ -52,7 +52,7 @@ CORE = (
 )
 
 
-USUAL = frozenset("app chains check init list review setup view".split())
+USUAL = frozenset("app chains check init judges list review setup view".split())
 """Words of features that code has for other things, too: of these only commands and paths are looked for."""
 NAMED_BY = {
     "__init__.pyi": all_features(),  # all public names, see `rag_evaluator/__init__.py`

@@ -31,7 +31,7 @@ def test_the_modes_are_share_mean_and_lowest_probability(mode: str, expected: fl
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("share", "in none of 1 row the response says something that its contexts do not support"),
+        ("share", "no score of 1 row is below 1"),
         ("mean", "in 1 of 1 row the score is below 1"),
         ("min", "in 1 of 1 row the score is below 1"),
     ],
@@ -112,6 +112,22 @@ def test_a_response_without_a_claim_has_no_score_and_never_1(response: str) -> N
     score = scored(KnownVerifier(KNOWN), {**ROW, "response": response}).scores["groundedness"][0]
     assert math.isnan(score.value)
     assert "has no sentence that counts as a claim" in str(score.reason)
+
+
+def test_a_refusal_is_not_applicable_where_claims_are_judged_and_costs_no_question() -> None:
+    metrics = ["faithfulness", "response_groundedness", "noise_sensitivity", "groundedness", "reference_agreement"]
+    judge = ScriptedJudge([])
+    row = {**ROW, "response": "I cannot answer this [1], because the documents only cover 1990."}
+    results = scored(KnownVerifier(KNOWN), row, judge, metrics=metrics)
+    scores = [results.scores[name][0] for name in metrics]
+    assert [score.is_applicable for score in scores] == [False] * len(metrics)
+    assert {score.reason for score in scores} == {
+        "the response refuses to answer, by its words: it has no claim to judge"
+    }
+    assert judge.asked == 0
+    assert "|refusals:1" in results.signatures["faithfulness"]
+    others = RAGEvaluator({"metrics": ["factual_correctness"]}, judge=judge).signatures()
+    assert "refusals" not in others["factual_correctness"]
 
 
 def test_an_object_without_supports_is_refused_before_anything_is_scored() -> None:

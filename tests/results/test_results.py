@@ -1,6 +1,8 @@
+import copy
 import csv
 import json
 import math
+import pickle
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ import pytest
 from aliases import Json
 from folders import contents_of, lines_of
 
-from rag_evaluator import Results, ResultsError, load_dataset
+from rag_evaluator import ConfigError, RAGEvaluator, Results, ResultsError, load_dataset
 from rag_evaluator.files import file_digest
 from rag_evaluator.results import Score
 
@@ -239,3 +241,23 @@ def test_a_file_in_place_of_the_folder_is_an_error(three: Results, tmp_path: Pat
             three.write(folder)
         assert str(caught.value).startswith(f"{folder}: cannot be written: ")
     assert (tmp_path / "taken").read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize("folder", [None, "run"])
+def test_results_have_a_length_scores_rows_copies_and_a_page(folder: str | None, tmp_path: Path) -> None:
+    rows = [{"user_input": f"q{n}", "response": "a", "reference": "a" * n} for n in (1, 2)]
+    evaluator = RAGEvaluator({"metrics": ["exact_match"], "report": False})
+    results = evaluator.evaluate(rows, folder=folder and tmp_path / folder)
+    assert (len(results), results["exact_match"]) == (2, [1.0, 0.0])
+    assert [row.sample.row for row in results[1:]] == [results[1].sample.row] == rows[1:]
+    with pytest.raises(ConfigError, match="Did you mean 'exact_match'"):
+        results["exact_mach"]
+    for other in (pickle.loads(pickle.dumps(results)), copy.copy(results), copy.deepcopy(results)):
+        assert other.heading == results.heading
+        assert list(other.details()) == list(results.details())
+        assert str(other) == str(results)
+    pages = [results.report(tmp_path / "x.html"), other.report(tmp_path / "y.html")]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+    pages[0].write_text("mine")
+    with pytest.raises(ResultsError, match="exists already"):
+        results.report(pages[0])

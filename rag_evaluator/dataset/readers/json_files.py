@@ -32,6 +32,7 @@ TEXTS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 """Suffixes of text files."""
 # Keys under which datasets are exported as one object, {key: [objects]}.
 _ROW_LISTS = ("samples", "data", "rows", "results")
+_LINKED = {"tasks", "evaluations"}  # keys of an object whose lists refer to each other, see `published`
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,8 @@ def rows_of(document: Any, name: str) -> list[Any]:
     if isinstance(document, list):
         return document
     received = type(document).__name__
+    if isinstance(document, dict) and document.keys() >= _LINKED:
+        return [document]
     if isinstance(document, dict):
         received = f"one object with the keys {', '.join(map(repr, document)) or '(none)'}"
         lists: list[list[Any]] = [

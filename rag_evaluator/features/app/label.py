@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from rag_evaluator.dataset import label_of
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.certify import (
     ANNOTATOR,
@@ -25,7 +26,6 @@ from rag_evaluator.features.certify import (
     choices_of,
     columns_read,
     draws_in,
-    label_of,
     question_of,
     read_draw,
 )

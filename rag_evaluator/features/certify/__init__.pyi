@@ -13,5 +13,4 @@ from .sheet import SAMPLE as SAMPLE
 from .sheet import STATEMENT as STATEMENT
 from .sheet import columns_read as columns_read
 from .words import choices_of as choices_of
-from .words import label_of as label_of
 from .words import question_of as question_of

@@ -23,10 +23,9 @@ from rag_evaluator.files import Json, JsonDict, short_digest
 from rag_evaluator.metrics import METRICS
 from rag_evaluator.prompts import ENGLISH
 from rag_evaluator.results import PROGRAM, ScoredRows, verified
-from rag_evaluator.statistics import Array, cluster_numbers, dealt
+from rag_evaluator.statistics import Array, cluster_numbers, dealt, label_auc, pairs_of
 from rag_evaluator.verifiers import UNLABELLED, Combination, calibrated_parts, logit, shares_of_words
 
-from .coefficients import auc, pairs_of
 from .table import LabelTable
 from .thresholds import labelled_sentences
 from .verdict import LEAST_RARER
@@ -153,8 +152,8 @@ def calibration_of(
         "held_out": {
             "calibration_error": calibration_error(held_out, rows.labels, rows.weights),
             "calibration_error_before": calibration_error(before, rows.labels, rows.weights),
-            "auc": asdict(auc(pairs_of(held_out, rows.labels, units, rows.weights), level)),
-            "auc_before": asdict(auc(pairs_of(before, rows.labels, units, rows.weights), level)),
+            "auc": asdict(label_auc(pairs_of(held_out, rows.labels, units, rows.weights), level)),
+            "auc_before": asdict(label_auc(pairs_of(before, rows.labels, units, rows.weights), level)),
             "reliability": reliability(held_out, rows.labels, rows.weights),
             "reliability_before": reliability(before, rows.labels, rows.weights),
         },

@@ -16,7 +16,6 @@ from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.metrics import NOTHING, counter_of
 from rag_evaluator.resources import command
 from rag_evaluator.results import (
-    PROBABILITIES,
     QUESTION,
     JudgedVerdict,
     KeptLabels,
@@ -25,6 +24,7 @@ from rag_evaluator.results import (
     cluster_of,
     explained,
     few_lines,
+    mean_probabilities,
     numbers_of,
     parts_of_verifier,
     probabilities_of,
@@ -88,14 +88,6 @@ def statement_figures(
         "unclear": int(np.count_nonzero(~is_clear)),
         **agreement_of(labelled, level),
     }
-
-
-def _mean_probabilities(run: ScoredRows, metric: str) -> Array | None:
-    """Of each row's sentences; NaN for a row without a score. None where a score has none."""
-    known = (sample.row.get(PROBABILITIES) or {} for sample in run.samples)
-    means = np.array([row.get(metric, {}).get("mean", np.nan) for row in known])
-    is_scored = ~np.isnan(np.asarray(run.scores[metric], dtype=np.float64))
-    return means if is_scored.any() and not np.isnan(means[is_scored]).any() else None
 
 
 def _counted(counts: Sequence[Mapping[str, float]]) -> dict[str, Array]:
@@ -215,7 +207,7 @@ def compared(
                 clusters,
                 thresholds.get(metric),
                 units,
-                _mean_probabilities(run, metric) if scales[metric].better == "higher" else None,
+                mean_probabilities(run, metric) if scales[metric].better == "higher" else None,
             )
             if labelled.label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
                 raise DatasetError(

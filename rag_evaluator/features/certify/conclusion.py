@@ -1,10 +1,12 @@
 """What labels say of a judge, in sentences: one for each metric, by its verdict."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil, inf
 from pathlib import Path
 
 from rag_evaluator.files import Json
-from rag_evaluator.results import Conclusion, counted, next_command, the_judge, with_ends, with_ends_beside
+from rag_evaluator.results import Conclusion, about, counted, next_command, the_judge, with_ends, with_ends_beside
+from rag_evaluator.statistics import MOST_ROWS
 
 from .counting import BEATS, RULE, besides
 from .feature import SHEET
@@ -48,6 +50,7 @@ BY_WORD = {
 }
 """Word of a verdict -> the sentence."""
 UNPROVED = "useful for {metric}, but not shown to beat counting {name}:"
+UNSETTLED = ("not shown", "better than chance, quality not settled")
 FEW = ("too few labels", "not shown", "better than chance, quality not settled")  # more labels may settle it
 
 
@@ -128,7 +131,9 @@ def _sentence(metric: str, part: Figures, config: Json) -> str:
             figures = f"{ranks} {pair} in {percent.replace(' [', ' % [')} of pairs"
             figures += f" (by {part['ranked_by']})" if "ranked_by" in part else ""
         unknown = " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
-        figures = f"{figures}, by {labels}{unknown}"
+        needed = _times(part) * part.get("compared", part.get("statements", {}).get("labels", 0))
+        settle = part["verdict"]["word"] in UNSETTLED and needed <= MOST_ROWS
+        figures = f"{figures}, by {labels}{unknown}{f'; {about(needed)} labels like these would settle it' * settle}"
     if verdict["word"] == "not shown":
         figures = figures[0].upper() + figures[1:]
     inside = subject[0].lower() + subject[1:]
@@ -147,6 +152,19 @@ def _judged(part: Figures) -> tuple[Figures, str, str]:
     return statements["binary"]["auc"], "a statement that people accept above one that they reject", labels
 
 
+def _times(part: Figures) -> float:
+    """How many times as many labels would settle a verdict if the share stays as it is; 2 where nobody knows it.
+
+    The interval, as wide as one divided by the root of the labels, must leave the limits that it holds.
+    """
+    if part["verdict"]["word"] not in UNSETTLED or part["verdict"]["reason"].endswith((SAME_SCORES, SAME_LABELS)):
+        return 2.0
+    area = _judged(part)[0]
+    value, low, high = (area[name] for name in ("value", "ci_low", "ci_high"))
+    ends = {limit: low if limit < value else high for limit in (CHANCE, GOOD) if low <= limit <= high}
+    return max(((value - end) / (value - limit)) ** 2 if value != limit else inf for limit, end in ends.items())
+
+
 def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> str:
     """More labels where they may settle it, and there are more rows; else the reasons of the judge.
 
@@ -157,7 +175,8 @@ def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> s
     labelled = [
         int(part.get("compared", part.get("statements", {}).get("rows", 0))) for part in parts if _is_open(part)
     ]
-    size = min(rows, max([SHEET_SIZE, *(2 * count for count in labelled)]))
+    times = max((_times(part) for part in parts if _is_open(part)), default=1.0)
+    size = min(rows, max([SHEET_SIZE, *(ceil(min(2.0, times) * count / 10) * 10 for count in labelled)]))
     if labelled and size >= LEAST and size > max(labelled):
         return next_command((SHEET, folder, "--size", size, "--out", f"to_label_{size}.xlsx"))
     return next_command(("view", folder), ("report", folder))

@@ -19,6 +19,7 @@ FEATURE = Feature(
         "useful": f"{STANDING}:useful_metrics",
         "doubts": f"{STANDING}:do_not_rely",
     },
+    requirements={"certificate": f"{STANDING}:certified"},
     next={"judge not known": (SHEET, "RUN", "--out", "to_label.xlsx")},
 )
 

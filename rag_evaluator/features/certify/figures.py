@@ -16,19 +16,23 @@ from rag_evaluator.results import KeptLabels
 from rag_evaluator.statistics import (
     FIGURES,
     Array,
+    Coefficient,
     Estimate,
     LabelMean,
     Scale,
+    binary_agreement,
     compare_with_baselines,
+    concordance,
+    graded_agreement,
+    krippendorff_alpha,
+    label_auc,
     label_mean,
+    pairs_of,
     with_clusters,
 )
 
-from .agreement import binary_agreement, graded_agreement
-from .coefficients import Coefficient, auc, concordance, pairs_of
 from .counting import COUNTING
 from .draws import DrawRecord
-from .krippendorff import krippendorff_alpha
 from .table import Label
 from .verdict import LEAST, judge_verdict
 
@@ -261,7 +265,7 @@ def agreement_of(metric: Labelled, level: float) -> JsonDict:
         graded = graded_agreement(rows, metric.label_scale.grades, level) | {"concordance": concordance(ranked, level)}
         return {**figures, "graded": _json(graded)}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = _json(binary_agreement(rows, limit, level) | {"auc": auc(ranked, level)})
+    binary = _json(binary_agreement(rows, limit, level) | {"auc": label_auc(ranked, level)})
     if binary["threshold"] is not None:
         binary["threshold"] = _upright(metric.scale, binary["threshold"])
     return {**figures, "binary": binary}

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.comparison import scales_for
 from rag_evaluator.config import find_language
-from rag_evaluator.dataset import Sample, json_or_text
+from rag_evaluator.dataset import Sample, json_or_text, label_of
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.metrics import METRICS, SUPPORT
 from rag_evaluator.results import (
@@ -24,7 +24,7 @@ from rag_evaluator.results import (
 )
 
 from .draws import DrawRecord
-from .words import choices_of, label_of, question_of, texts_of
+from .words import choices_of, question_of, texts_of
 
 KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
 METRIC = "metric"

@@ -21,7 +21,7 @@ from rag_evaluator.results import (
 )
 
 from .counting import besides
-from .feature import CertificateKey
+from .feature import SHEET, CertificateKey
 
 CERTIFICATE = "certificate.json"
 THRESHOLDS = "verifier"  # the part that holds thresholds
@@ -112,6 +112,20 @@ def said_of_run(config: Config, folder: Path) -> dict[str, list[str] | None]:
 def useful_metrics(run: ScoredRows) -> set[str]:
     """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration."""
     return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
+
+
+def certified(run: ScoredRows, metrics: Sequence[str]) -> dict[str, tuple[bool, str]]:
+    """Metric -> whether such a certificate says that its judge is useful; what it says, or what is missing."""
+    folder = run.folder or "RESULTS"
+    draw = command(*SHEET.split(), folder, "--out", "to_label.xlsx")
+    how = f"label rows, '{draw}', then '{command('certify', folder, '--labels', 'to_label.xlsx')}'"
+    found = dict[str, tuple[bool, str]]()
+    for metric in metrics:
+        said = [words for name, words in _held(run) if name == metric]
+        useful = [words for words in said if words.startswith(CERTIFIED)]
+        lacking = f"not certified: {'; '.join(said) or 'there is no certificate'}; {how}"
+        found[metric] = bool(useful), (useful or [lacking])[0]
+    return found
 
 
 def do_not_rely(run: ScoredRows, metrics: Collection[str]) -> list[str]:

@@ -5,15 +5,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rag_evaluator.dataset import ID, InputRecord, accepted_names, as_key, column_names, is_blank, read_records
+from rag_evaluator.config import find_language
+from rag_evaluator.dataset import (
+    ID,
+    LABEL_EXPECTED,
+    InputRecord,
+    accepted_names,
+    as_key,
+    column_names,
+    is_blank,
+    is_word,
+    label_of,
+    read_records,
+)
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files import folder_names
 from rag_evaluator.metrics import canonical_name
-from rag_evaluator.results import DETAILS, QUESTION, Run, ScoredRows, keys_of, row_name
+from rag_evaluator.results import DETAILS, QUESTION, Run, ScoredRows, keys_of, probabilities_of, row_name
+from rag_evaluator.verifiers import labels_by_spans
 
 from .draws import DrawRecord, read_draw
 from .sheet import ANNOTATOR, DRAW, LABEL, METRIC, ROW, SAMPLE, STATEMENT
-from .words import EXPECTED, is_word, label_of
 
 logger = logging.getLogger(__name__)
 
@@ -186,10 +198,28 @@ def labels_in_column(run: ScoredRows, metric: str, column: str) -> LabelTable:
         known = column_names(sample.row for sample in run.samples)
         hint = did_you_mean(column, known)
         raise DatasetError(f"--label {metric}={column}: no row of {run.name} has this column.{hint}")
+    if any(isinstance(sample.row.get(column), list) for sample in run.samples):
+        return LabelTable(f"column '{column}'", _by_spans(run, metric, column))
     cell_of = metric, "", None, column
     records = (InputRecord(sample.where, sample.row) for sample in run.samples)
     labels = [label for place, record in enumerate(records) if (label := _label(record, place, cell_of))]
     return LabelTable(f"column '{column}'", labels)
+
+
+def _by_spans(run: ScoredRows, metric: str, column: str) -> list[Label]:
+    """Labels of the sentences that a verifier looked at. Raises `DatasetError` where there are none."""
+    language = find_language(run.config.get("language") or "english")
+    cells = {(row, metric) for row, sample in enumerate(run.samples) if sample.row.get(column) is not None}
+    labels = [
+        Label(row, metric, "", text, value, f"{run.samples[row].where}, column '{column}'")
+        for (row, _), records in run.records(cells).items()
+        for text, value in labels_by_spans(run.samples[row], column, language).items()
+        if value is not None and text in probabilities_of(records[0])
+    ]
+    if not labels:
+        advice = "Spans label sentences of the response, each of which groundedness looks at."
+        raise DatasetError(f"--label {metric}={column}: it holds spans, and {metric} has no such sentences. {advice}")
+    return labels
 
 
 def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
@@ -202,7 +232,7 @@ def _label(record: InputRecord, row: int, cell_of: Cell) -> Label | None:
     try:
         return Label(row, metric, annotator, statement, label_of(cell), where, is_word(cell))
     except ValueError:
-        raise DatasetError(f"{where}: {cell!r:.60} is no label. {EXPECTED}") from None
+        raise DatasetError(f"{where}: {cell!r:.60} is no label. {LABEL_EXPECTED}") from None
 
 
 def metric_named(column: str, run: ScoredRows) -> tuple[str, str] | None:

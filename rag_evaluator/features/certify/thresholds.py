@@ -20,9 +20,8 @@ from rag_evaluator.results import (
     reporting_of,
     unit_of,
 )
+from rag_evaluator.statistics import ScoredLabels, balanced, cross_fitted, pairs_of
 
-from .agreement import balanced, cross_fitted
-from .coefficients import ScoredLabels, pairs_of
 from .table import LabelTable, votes_of
 from .verdict import LEAST, LEAST_RARER
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .coefficients import Coefficient, ScoredLabels, auc, concordance
+from rag_evaluator.statistics import Coefficient, ScoredLabels, concordance, label_auc
 
 LEVEL = 0.95  # of the interval, whatever other figures have
 GOOD = 0.70
@@ -39,7 +39,7 @@ def judge_verdict(rows: ScoredLabels, graded: bool = False) -> dict[str, str]:
     if count < LEAST or rarer < LEAST_RARER:
         lacking = f"{count} labels, {rarer} of the rarer class; {LEAST} are needed, {LEAST_RARER} of the rarer class"
         return {"word": "too few labels", "reason": lacking}
-    area = concordance(rows, LEVEL) if graded else auc(rows, LEVEL)
+    area = concordance(rows, LEVEL) if graded else label_auc(rows, LEVEL)
     name = "concordance" if graded else "AUC"
     return {"word": _word(area), "reason": f"{name} {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]"}
 

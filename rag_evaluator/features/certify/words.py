@@ -1,14 +1,12 @@
 """The words in which people are asked for labels and answer, in the languages of the prompt packs."""
 
 import json
-import math
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-EXPECTED = "Expected a number (0 or 1, or a grade), a word such as yes, no, pass, fail, correct, incorrect; or nothing."
+from rag_evaluator.dataset import LABEL_WORDS
+
 ASKED_BY: Mapping[str, str] = {
     "faithfulness": "supported",
     "response_groundedness": "supported",
@@ -52,39 +50,9 @@ class Texts:
 
 
 TEXTS: Mapping[str, Texts] = {
-    language: Texts(**texts)
+    language: Texts(**LABEL_WORDS[language], **texts)
     for language, texts in json.loads(Path(__file__).with_name("texts.json").read_bytes()).items()
 }
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).strip().rstrip(".!").casefold()
-
-
-NUMBERS = {
-    _folded(word): number
-    for words in TEXTS.values()
-    for number, group in ((1.0, words.accept), (0.0, words.reject))
-    for word in group
-}
-
-
-def is_word(cell: Any) -> bool:
-    """Whether a cell holds one of the words. Any: JSON."""
-    return isinstance(cell, str) and _folded(cell) in NUMBERS
-
-
-def label_of(cell: Any) -> float:
-    """The number of a cell that is not blank: 1 for a word that accepts, 0 for one that rejects. Any: JSON.
-
-    Raises `ValueError` for anything else.
-    """
-    if not isinstance(cell, str | int | float):
-        raise ValueError("neither a number nor a word")
-    number = NUMBERS[_folded(cell)] if isinstance(cell, str) and is_word(cell) else float(cell)
-    if not math.isfinite(number):
-        raise ValueError("no number")
-    return number
 
 
 def question_of(metric: str, language: str, of_statement: bool = False) -> str:

@@ -71,8 +71,9 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
 
     def _scores(self, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """`<metric>_score` of each row, and `<metric>_reason` where it is missing: a retriever may find nothing."""
-        columns = self._evaluator.config.columns
-        samples = open_dataset(rows, columns, self._evaluator.config.responses)
+        config = self._evaluator.config
+        columns = config.columns
+        samples = open_dataset(rows, columns, config.responses, config.judge.history)
         needed = samples.needed_by(self._evaluator.metrics)
         samples.check_readable({column for needs in needed.values() for column in needs})
         named = {columns.get(name, name) for row in rows for name in row}

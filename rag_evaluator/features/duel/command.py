@@ -14,7 +14,7 @@ def add_duel_command(commands: Any) -> None:
         "duel",
         help="which of two runs answers better, row by row, by the judge",
         description="For each row that both runs answered, the judge says which answer is better, in both orders. "
-        "Written are duel.json, duel_summary.json and duel_manifest.json.",
+        "It writes duel.json, duel_summary.json and duel_manifest.json.",
         **with_examples(
             "rag-evaluator duel results/base results/demo",
             "rag-evaluator duel results/base results/demo --out results/base-against-demo --on id",

@@ -9,7 +9,7 @@ WIN_RATE = "win rate of a"
 DECISIVE = "interval_95"  # there where other intervals have another level
 EVEN = 0.5  # win rate of runs that are equally good
 RULES = (
-    "win rate: of the rows that were judged those that a run wins; a tie is half a win.",
+    "win rate: the part of the judged rows that a run wins; a tie is half a win.",
     f"wins: the 95 % interval of the win rate is on one side of {EVEN:g}; else it is not settled.",
     "place: said where the same place won in both orders in more than half of the rows that the judge was asked about.",
 )

@@ -175,8 +175,8 @@ def of_journal(journal: Journal) -> DuelStage:
     pairs = pairs_of([open_run(Path(place)) for place in places], compared["on"], config)
     if pairs.digest != journal.plan.data:
         raise ResultsError(
-            f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
-            f"still holds, {UPDATE}."
+            f"{' and '.join(places)}: these are not the rows that were compared: they have changed since. To go on "
+            f"with what still holds, {UPDATE}."
         )
     return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about)
 

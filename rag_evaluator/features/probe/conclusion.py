@@ -1,5 +1,6 @@
 """What a judge notices, in sentences: for each metric which kinds of change, and what it finds where there is none."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from rag_evaluator.files import Json
@@ -11,6 +12,8 @@ from .injection import RULE as RULE_OF_ORDERS
 from .verdicts import ALPHA, CHANCE, LIMITS
 
 Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON
+SPARE = 1.5  # times as many rows as were needed if every sample held the same share of pairs
+STEP = 10  # rows
 NOTICED = ("reliable", "weak")
 NOT_NOTICED = {
     "wrong way": "wrong way",
@@ -22,14 +25,14 @@ NOT_NOTICED = {
 }
 """Word of a kind of change that is not noticed -> what the sentence calls it."""
 RULES = (
-    "share: of the pairs of a kind of change those whose changed side is worse; equal scores count half, "
+    "share: the part of the pairs of a kind of change in which the changed side is worse; equal scores count half, "
     f"{CHANCE:g} is chance. Behind it is its 95 % interval.",
     "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
     f"(p at most {ALPHA:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
     "the control that makes nothing worse, above 0.",
     f"reliable: the low end is at least {LIMITS['reliable']:g}, and the upper end of the metric's false alarms at most "
     f"{LIMITS['false_alarms']:g}.",
-    "false alarms: of the rows that were not made worse those whose score is another one, by the worst control.",
+    "false alarms: the part of the rows that were not made worse and got another score, by the worst control.",
 )
 
 
@@ -113,6 +116,20 @@ def _next(report: Json, words: Sequence[object]) -> str:
     sample = report["settings"]["sample"]
     if any(cell["word"] == "always worst" for cell in cells):
         return next_command(("check", *words))
-    if report["rows"] == sample and any(cell["word"] in ("undecided", "too few") for cell in cells):
-        return next_command(("probe", *words, "--sample", 2 * sample))
+    needed = max((_enough(sample, cell) for cell in cells if cell["word"] in ("undecided", "too few")), default=0)
+    if report["rows"] == sample < needed:
+        return next_command(("probe", *words, "--sample", needed))
     return next_command(("evaluate", *words))
+
+
+def _enough(sample: int, cell: Json) -> int:
+    """About how many rows would decide about a kind of change; 0 where a larger sample would not, or nobody knows it.
+
+    So many pairs count then that the interval cannot hold both chance and a useful share.
+    """
+    share = cell["share"]
+    if not share["n"]:
+        return 2 * sample if sample < LIMITS["pairs"] else 0
+    width = (share["ci_high"] - share["ci_low"]) / (LIMITS["useless"] - CHANCE)
+    pairs = max(LIMITS["pairs"], share["n"] * width**2)
+    return math.ceil(SPARE * sample * pairs / share["n"] / STEP) * STEP if pairs > share["n"] else 0

@@ -37,7 +37,7 @@ from rag_evaluator.run import (
     auto_chunk_size,
     run_stage,
 )
-from rag_evaluator.tasks import describe, refresh_report, scoring, shown
+from rag_evaluator.tasks import describe, refresh_report, scoring, shown, with_rewrites
 
 from .conclusion import probe_conclusion
 from .facts import EVASIVE
@@ -171,8 +171,10 @@ def of_journal(journal: Journal) -> ProbeStage:
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call probe again.")
     if not config.dataset.exists() or data_digest(config.dataset) != journal.plan.data:
-        raise ResultsError(f"{config.dataset}: not the rows that were probed: the file has changed since, or is gone.")
-    rows = rows_again(config.dataset, dict(config), journal.plan.part)
+        raise ResultsError(
+            f"{config.dataset}: these are not the rows that were probed: the file has changed since, or is gone."
+        )
+    rows = with_rewrites(rows_again(config.dataset, dict(config), journal.plan.part), config.questions_from)
     return ProbeStage(rows, config, chosen_metrics(config), journal.about)
 
 

@@ -245,7 +245,7 @@ async def _show_prompt(
 def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scorer]:
     """A rehearsal, and the scorer that asks it."""
     rehearsal = Rehearsal(judge)
-    return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
+    return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings, scorer.language)
 
 
 def _add_row(sample: Sample, scores: Mapping[str, Json], work: Json, report: CheckReport) -> None:

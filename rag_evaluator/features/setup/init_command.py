@@ -1,6 +1,7 @@
 """`rag-evaluator init my_rows.csv`: a first configuration for a file of rows."""
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,13 @@ from typing import Any
 from rag_evaluator.cli import OK, add_json, print_json, print_table, say, with_examples
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import ID
-from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files import JsonDict, check_replaceable, write_text
 from rag_evaluator.resources import command, packaged
+from rag_evaluator.results import listed
 
 CONFIG = Path("config.yaml")
+YES = ("", "y", "yes")
 SAMPLE = "sample.jsonl"  # beside the configuration
 Rows = list[JsonDict]  # JSON
 SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
@@ -39,18 +42,24 @@ def add_init_command(commands: Any) -> None:
         "data",
         nargs="*",
         type=Path,
-        help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder; of several systems a file each",
+        help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder; give one file for each system",
     )
     command.add_argument(
-        "--sample", action="store_true", help=f"in place of rows of yours: write those that come with it to {SAMPLE}"
+        "--sample",
+        action="store_true",
+        help=f"take no rows of yours: write those that come with the program to {SAMPLE}",
     )
     command.add_argument("--judge", default="demo", metavar="MODEL", help="folder of the judge's model, or a hub id")
-    command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
-    command.add_argument("--name", help="of the run: its results folder; default: the file's name")
+    command.add_argument(
+        "--embeddings", default="demo", metavar="MODEL", help="folder of the embedding model, or a hub id"
+    )
+    command.add_argument("--name", help="the name of the run and of its results folder; default: the file's name")
     command.add_argument("--out", type=Path, default=CONFIG, help="the file to be written; default: %(default)s")
     command.add_argument("--force", action="store_true", help="overwrite the configuration if it is there")
-    command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
-    command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
+    command.add_argument("--language", help="language of the rows, by name or code; default: recognised from the texts")
+    command.add_argument(
+        "--metrics", nargs="+", default=[], metavar="METRIC", help="metrics to be set instead of those proposed"
+    )
     command.add_argument(
         "--columns",
         nargs="+",
@@ -63,6 +72,7 @@ def add_init_command(commands: Any) -> None:
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
     from . import starter
+    from .survey import survey
 
     if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
@@ -72,7 +82,16 @@ def init(options: argparse.Namespace) -> int:
     columns = _columns(options.columns)
     files = options.data or [_write_sample(out)]
     wishes = {name: getattr(options, name) for name in ("name", "language", "judge", "embeddings")}
-    proposal = starter.propose(files[0], out, files[1:], metrics=metrics, columns=columns, **wishes)
+    is_asked = sys.stdin.isatty() and sys.stdout.isatty()
+    surveys = (survey(path.expanduser(), columns) for path in files)
+    if is_asked:
+        columns |= _confirmed(starter.guesses(*surveys))
+    try:
+        proposal = starter.propose(files[0], out, files[1:], metrics=metrics, columns=columns, **wishes)
+    except DatasetError:
+        if not is_asked:
+            _offer(options, columns, starter.guesses(*surveys))
+        raise
     write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
@@ -85,7 +104,32 @@ def init(options: argparse.Namespace) -> int:
             words = [word for key, text in keys.items() for word in ("--set", f"{key}={starter.scalar(text)}")]
             next_commands.append([out, *words, "--against", results / proposal.name])
     _print(proposal, files, out, next_commands)
+    if not is_asked:
+        _offer(options, columns, starter.guesses(proposal.survey, *proposal.others))
     return OK
+
+
+def _offer(options: argparse.Namespace, columns: Mapping[str, str], guesses: Mapping[str, str]) -> None:
+    """Say with which command the guesses are used."""
+    if guesses:
+        named = [f"{name}={column}" for name, column in {**columns, **guesses}.items()]
+        whole = command(*options.words, "--columns", *named, "--force")
+        say(f"{listed(map(repr, guesses))} may be used, too: {whole}")
+
+
+def _confirmed(guesses: Mapping[str, str]) -> dict[str, str]:
+    """The guesses with which the user agrees."""
+    from .starter import RECOGNISED
+
+    confirmed = {}
+    for name, column in guesses.items():
+        try:
+            answer = input(f"Use {name!r} as {RECOGNISED[column]}? [Y/n] ")
+        except EOFError:
+            break
+        if answer.strip().casefold() in YES:
+            confirmed[name] = column
+    return confirmed
 
 
 def _write_sample(out: Path) -> Path:

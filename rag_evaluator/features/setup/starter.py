@@ -29,7 +29,7 @@ from rag_evaluator.resources import command, packaged
 from rag_evaluator.results import listed, toy_sentence
 
 from .checks import BY_SENTENCE, OF_LISTS, about_size, faster_dtype
-from .survey import Survey, survey
+from .survey import Survey, likely, survey
 
 PREFERRED = (
     "faithfulness",
@@ -55,8 +55,11 @@ TEXT_COLUMNS = {
     "reference": "the right answer",
     "reference_contexts": "the contexts that should be retrieved",
     "id": "what you call the row",
+    "history": "the turns before the question",
+    "standalone_question": "the question, so that it needs no history",
 }
 ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
+RECOGNISED = {"user_input": "the question", **ASKED_FOR}  # what is asked for where a name is like it
 ROUNDED = 256  # tokens
 
 
@@ -197,7 +200,7 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     read = ", ".join(surveyed.present) or "none"
     columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
     missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
-    name = _longest(surveyed, missing) or "my_name"
+    name = _longest(surveyed, missing, surveyed.unused) or "my_name"
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
         f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}. "
@@ -205,12 +208,9 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     ).rstrip()
 
 
-def _longest(surveyed: Survey, column: str) -> str | None:
-    """The unused column with the longest texts, of those that hold what a canonical column may; None: there is none."""
-    values = {
-        name: [value for row in surveyed.samples if not is_blank(value := row.row.get(name))]
-        for name in surveyed.unused
-    }
+def _longest(surveyed: Survey, column: str, among: Sequence[str]) -> str | None:
+    """The column with the longest texts, of those that hold what a canonical column may; None: there is none."""
+    values = {name: [value for row in surveyed.samples if not is_blank(value := row.row.get(name))] for name in among}
     fitting = [name for name in values if values[name] and all(_may_be(value, column) for value in values[name])]
     return max(fitting, key=lambda name: len(str(values[name])), default=None)
 
@@ -262,10 +262,25 @@ def _warnings(parts: Proposal, judge: str, out: Path, unfit: str | None, small: 
 def _like(parts: Proposal, column: str) -> str:
     """Which column may be the one that was not recognised, in the first file that lacks it."""
     lacking = next((each for each in (parts.survey, *parts.others) if column not in each.names), parts.survey)
-    name = _longest(lacking, column)
+    name = _longest(
+        lacking,
+        column,
+        [name for name in lacking.unused if name not in lacking.groups and likely(name) in (None, column)],
+    )
     if name is None:
         return "Without one these are left out"
     return f"{name!r} may be it: --columns {shlex.quote(name)}={column}"
+
+
+def guesses(*files: Survey) -> dict[str, str]:
+    """Columns that were not recognised and whose names say what they may be, one for each that a file lacks."""
+    found: dict[str, str] = {}
+    for each in files:
+        for column in RECOGNISED:
+            names = [name for name in each.unused if likely(name) == column and column not in each.names]
+            if not each.is_log and (name := _longest(each, column, names)) is not None:
+                found[name] = column
+    return found
 
 
 def _is_possible(metric: Metric, present: Iterable[str]) -> bool:

@@ -5,10 +5,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from rag_evaluator.dataset import (
+    CONVERSATION,
     ID,
     LISTS,
     MOST,
@@ -19,6 +20,7 @@ from rag_evaluator.dataset import (
     Samples,
     accepted_names,
     as_key,
+    as_number,
     column_names,
     read_records,
     samples_of,
@@ -37,6 +39,10 @@ NUMBER = re.compile(r"\d+$")
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
 ENOUGH = 0.5  # of the cells
+LEAST_ROWS = 3  # in fewer rows the values of any column may differ
+SHORT = 40  # characters of an id, or of a group's value
+ROW_NAME = re.compile(rf"(?=\S*\d)\S{{1,{SHORT}}}")
+MOST_GROUPS = 12
 
 
 def key_of(name: str) -> str:
@@ -45,7 +51,13 @@ def key_of(name: str) -> str:
     return "".join(letter for letter in letters if letter.isalnum())
 
 
-BY_KEY = {key_of(name): canonical for canonical, names in COLUMN_NAMES.items() for name in names}
+BY_KEY: Mapping[str, str] = {key_of(name): canonical for canonical, names in COLUMN_NAMES.items() for name in names}
+
+
+def likely(name: str) -> str | None:
+    """What a column may be, by the longest name of a canonical one that is a part of its own: `Passages found`."""
+    parts = [key for key in BY_KEY if key in key_of(name)]
+    return BY_KEY[max(parts, key=len)] if parts else None
 
 
 def recognised(names: Iterable[str]) -> dict[str, str]:
@@ -74,12 +86,30 @@ def recognised(names: Iterable[str]) -> dict[str, str]:
 
 
 def _ids(rows: Sequence[InputRecord], names: Iterable[str]) -> dict[str, str]:
-    """The first column that is called so and names each row as no other."""
+    """The first column that is called so, else that looks so, and names each row as no other."""
+    unique = {}
     for name in names:
-        keys = [as_key(row.row.get(name)) for row in rows]
-        if key_of(name) in IDS and None not in keys and len(set(keys)) == len(keys):
-            return {name: ID}
-    return {}
+        keys = [key for row in rows if (key := as_key(row.row.get(name))) is not None]
+        if len(set(keys)) == len(rows):
+            unique[name] = keys
+    called = [name for name in unique if key_of(name) in IDS]
+    similar = [name for name, keys in unique.items() if len(rows) >= LEAST_ROWS and _look_like_ids(keys)]
+    return dict.fromkeys([*called, *similar][:1], ID)
+
+
+def _look_like_ids(keys: Sequence[str]) -> bool:
+    """Whether values are short words with a digit, such as `q-12`, or whole numbers that grow from row to row."""
+    if all(key.isdecimal() for key in keys):
+        numbers = list(map(int, keys))
+        return numbers == sorted(numbers)
+    return all(ROW_NAME.fullmatch(key) and isinstance(as_number(key, True), str) for key in keys)
+
+
+def _groups(rows: Sequence[InputRecord], names: Iterable[str]) -> list[str]:
+    """The columns of few short values, each of them in two rows or more on average."""
+    values = {name: {as_key(row.row.get(name)) or "" for row in rows} - {""} for name in names}
+    most = min(MOST_GROUPS, len(rows) // 2)
+    return [name for name, keys in values.items() if 2 <= len(keys) <= most and max(map(len, keys)) <= SHORT]
 
 
 @dataclass(frozen=True)
@@ -89,7 +119,8 @@ class Survey:
     Attributes:
         columns: of the configuration, without names that are read as they are.
         names: canonical column -> the user's columns that it is read from.
-        unused: the user's other columns, without `id`, by which `compare` finds the rows of another run.
+        unused: the user's other columns, without `id`, by which `compare` finds rows, and `conversation`.
+        groups: those of them that have few values.
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
@@ -99,6 +130,7 @@ class Survey:
     columns: Mapping[str, str]
     names: Mapping[str, Sequence[str]]
     unused: Sequence[str]
+    groups: Sequence[str]
     present: Sequence[str]
     samples: Samples
     is_all: bool
@@ -127,7 +159,8 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     taken = {to.partition("[")[0] for to in user_columns.values()}
     guessed = {name: to for name, to in recognised(free).items() if to not in taken}
     if ID not in (*names_in_file, *taken):
-        guessed |= _ids(rows, free)
+        known = {*guessed, *chain.from_iterable(map(accepted_names, READ))}
+        guessed |= _ids(rows, [name for name in free if name not in known])
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
     samples = samples_of(name, rows, names)
@@ -137,10 +170,13 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     present = {column for sample in samples for column in sample.columns}
     read = {column: names.read_from(column, names_in_file) for column in READ if column in present}
     used = {name for columns in read.values() for name in columns}
+    kept = {ID, CONVERSATION}
+    unused = [name for name in names_in_file if name not in used and not kept & {name, mapping.get(name)}]
     return Survey(
         columns=mapping,
         names=read,
-        unused=[name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))],
+        unused=unused,
+        groups=_groups(rows, unused),
         present=list(read),
         samples=samples,
         is_all=len(first) <= MOST,

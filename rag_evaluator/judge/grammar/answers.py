@@ -179,6 +179,7 @@ ANSWERS: Mapping[str, AnswerRow] = {
     "InstanceRubricScoreOutput": STAR_RUBRICS,
     "SentencesOutput": AnswerRow(rule=_numbers),
     "CustomOutput": AnswerRow(rule=_chosen("label", lambda data: [int(label) for label in data["scale"]])),
+    "RewriteOutput": AnswerRow(counted="question"),
     "ReferenceOutput": AnswerRow(empty_where_zero=("answerable", "answer"), counted="answer"),
 }
 """Name of a response model -> its row; one inside another has a row of its own."""

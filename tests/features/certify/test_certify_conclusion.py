@@ -49,7 +49,8 @@ JUDGED: dict[str, tuple[tuple[int, int, int], str]] = {
     ),
     "not shown": (
         (30, 30, 14),
-        f"Not shown for answer_rubric: that the judge is better than chance. It {PAIRS} {{}}, by 60 labels.",
+        f"Not shown for answer_rubric: that the judge is better than chance. It {PAIRS} {{}}, by 60 labels; about "
+        "1,200 labels like these would settle it.",
     ),
     "too few labels": (
         (27, 3, 0),
@@ -76,7 +77,7 @@ def test_an_end_just_below_the_limit_is_not_rounded_to_it(tmp_path: Path) -> Non
     made = certify(scored_run(tmp_path / "run", *separated(50, 50, 10)), label={"m": "human"})
     assert made.conclusion.sentences == [
         "The scores are better than chance for m, quality not settled: they rank an accepted row above a rejected one "
-        "in 80.0 % [69.7, 87.1] of pairs, by 100 labels."
+        "in 80.0 % [69.7, 87.1] of pairs, by 100 labels; about 110 labels like these would settle it."
     ]
 
 

@@ -8,8 +8,7 @@ from known_labels import certified
 from labelled_runs import scored_run
 
 from rag_evaluator import ResultsError, certify
-from rag_evaluator.features.certify.agreement import graded_agreement
-from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.statistics import graded_agreement, pairs_of
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:

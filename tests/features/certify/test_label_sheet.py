@@ -9,8 +9,8 @@ import pytest
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run, shown
 
 from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
-from rag_evaluator.dataset import read_records
-from rag_evaluator.features.certify import choices_of, label_of, question_of
+from rag_evaluator.dataset import label_of, read_records
+from rag_evaluator.features.certify import choices_of, question_of
 from tests.test_docs import table
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}

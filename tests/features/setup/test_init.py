@@ -4,13 +4,14 @@ import itertools
 import shlex
 import shutil
 import sys
+from io import StringIO
 from pathlib import Path
 
 import openpyxl
 import pytest
 import yaml
 from aliases import Capture, Patch
-from folders import error_of, output_of, run_command
+from folders import error_of, output_of, run_command, write_lines
 
 from rag_evaluator import RAGEvaluator, load_config
 from rag_evaluator.cli.main import main
@@ -205,3 +206,49 @@ def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(fo
         (folder / name).write_text("\n".join(["QID,question,answer", *lines]), "utf-8")
         run_command("init", name, "--language", "en", "--force")
         assert (load_config(folder / "config.yaml").columns.get("QID") == "id") == (name == "ids.csv")
+
+
+ROWS = [
+    {
+        "Ticket": f"T-{place}",
+        "Question": f"How many beds has house {place}?",
+        "Passages found": [f"The house {place} has {place} beds, as everybody knows."],
+        "respuesta del sistema": f"It has {place} beds.",
+        "kind": ("easy", "hard")[place % 2],
+    }
+    for place in range(4)
+]
+
+
+def test_a_column_that_is_like_a_known_one_is_named_with_the_whole_command_which_works(
+    tmp_path: Path, monkeypatch: Patch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(Path("my rows.jsonl"), ROWS)
+    assert main(["init", "my rows.jsonl", "--name", "x"]) == 2
+    words = shlex.split(capsys.readouterr().out.partition("may be used, too: ")[2])
+    assert words[:2] == ["rag-evaluator", "init"]
+    assert main(words[1:]) == 0
+    config = load_config("config.yaml")
+    assert config.columns == {
+        "Ticket": "id",
+        "Question": "user_input",
+        "Passages found": "retrieved_contexts",
+        "respuesta del sistema": "response",
+    }
+    assert config.name == "x"
+    assert "\n# group_by: [kind] " in Path("config.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("answers", "columns"), [("\ny\n", 4), ("n\nYes\n", 3)])
+def test_in_a_terminal_it_asks(answers: str, columns: int, tmp_path: Path, monkeypatch: Patch, capsys: Capture) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(Path("rows.jsonl"), ROWS)
+    monkeypatch.setattr("sys.stdin", StringIO(answers))
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert main(["init", "rows.jsonl"]) == 0
+    shown = capsys.readouterr().out
+    assert "Use 'respuesta del sistema' as the response? [Y/n] Use 'Passages found' as contexts? [Y/n] " in shown
+    assert "--force" not in shown
+    assert len(load_config("config.yaml").columns) == columns

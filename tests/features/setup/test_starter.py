@@ -390,3 +390,18 @@ def test_what_needs_no_model_says_nothing_of_models_and_finds_a_free_name(tmp_pa
     assert proposal.warnings == []
     assert "not used:" not in proposal.said
     assert re.search("^name: rows-3 ", proposal.text, re.MULTILINE)
+
+
+def test_conversations_are_recognised(tmp_path: Path) -> None:
+    said = [
+        ("human", ENGLISH["question"]),
+        ("ai", ENGLISH["answer"]),
+        ("human", "When was he born?"),
+        ("ai", "In 1950."),
+    ]
+    messages = [{"type": kind, "content": text} for kind, text in said]
+    proposal = proposed(write(tmp_path / "rows.jsonl", [{"user_input": messages}]))
+    assert re.search("^  history: append .*\n", proposal.text, re.MULTILINE)
+    assert re.search("^cluster: conversation .*\n", proposal.text, re.MULTILINE)
+    assert load_config(tmp_path / "config.yaml").judge.history == "append"
+    assert "not used" not in proposal.said

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.statistics import Array
+
+from .formulas import Array
 
 
 def krippendorff_alpha(ratings: ArrayLike) -> JsonDict:

@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.files import JsonDict
-from rag_evaluator.statistics import PASS, Array, cluster_numbers, dealt, mean_interval
 
 from .coefficients import (
     Coefficient,
     ScoredLabels,
-    auc,
     cohen_kappa,
     concordance,
+    label_auc,
     spearman,
     undefined,
 )
+from .formulas import Array
+from .intervals import PASS, mean_interval
+from .labelled import cluster_numbers, dealt
 
 CONFUSION = {
     "true_positive": (1, 1),
@@ -29,7 +31,7 @@ CONFUSION = {
 NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
 
 
-Figures = JsonDict  # of agreement, as the certificate has them: `Coefficient`s, an `Estimate`, JSON
+Figures = JsonDict  # of agreement: `Coefficient`s, an `Estimate`, JSON
 
 
 def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0) -> Figures:
@@ -59,7 +61,7 @@ def binary_agreement(rows: ScoredLabels, threshold: float | None = None, level: 
     of_scores = {
         "n": len(rows.labels),
         "positive": int(rows.labels.sum()),
-        "auc": auc(rows, level),
+        "auc": label_auc(rows, level),
         "spearman": spearman(rows, level, seed),
     }
     chosen = threshold is None

@@ -7,7 +7,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.statistics import Array, class_units, cluster_numbers, effective_units, newcombe_interval
+from .auc import class_units, newcombe_interval
+from .formulas import Array, effective_units
+from .labelled import cluster_numbers
 
 DRAWS = 2_000
 AT_ONCE = 4_000_000  # weights in memory at once
@@ -199,7 +201,7 @@ def cohen_kappa(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
     return bootstrap_interval(kappas, rows, level, seed)
 
 
-def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
+def label_auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     """Share of pairs (a row of label 1, a row of label 0) in which the first has the higher score; ties count half.
 
     Interval: `newcombe_interval`. With weights or clusters the numbers of rows in it are those of effective units of

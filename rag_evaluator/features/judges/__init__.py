@@ -1,0 +1,1 @@
+"""Several judges on the same rows: which agrees best with labels, and at what cost."""

@@ -1,0 +1,49 @@
+"""Refusals are told from answers that look like one, in each language that has phrases."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.verifiers import is_refusal
+
+ENGLISH = LANGUAGES["english"]
+ROWS: list[dict[str, Any]] = [
+    json.loads(line) for line in (Path(__file__).parent / "refusals.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("writer", ["strangers", "ourselves", "published"])
+def test_refusals_are_found_and_answers_are_not(writer: str) -> None:
+    """The words were chosen by these texts; unread, those of strangers had a recall of 0.56, a precision of 0.85."""
+    rows = [row for row in ROWS if row["by"] == writer]
+    found = [row["kind"] for row in rows if is_refusal(row["response"], LANGUAGES[row["language"]])]
+    assert found.count("refusal") >= 0.95 * len(found)
+    assert found.count("refusal") >= 0.85 * [row["kind"] for row in rows].count("refusal")
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("I don't know.", True),
+        ("I cannot answer this [2], because the documents only cover 1990.", True),
+        (
+            "Unfortunately, there is no information about the peptide (BNP) in the context. Shall I look elsewhere?",
+            True,
+        ),
+        ("The report does not mention the cost, but it took 5 years.", False),
+        ("I don't know.\n```sh\nls\n```", False),
+        ("I don't know. The hall was built of brick.", False),
+        ("The court could not determine who signed the report.", False),
+        ("How wide is it?", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_may_cite_and_give_a_reason_and_a_partial_answer_is_none(response: str, expected: bool) -> None:
+    assert is_refusal(response, ENGLISH) is expected
+
+
+def test_without_phrases_of_its_language_nothing_is_a_refusal() -> None:
+    assert not is_refusal("I don't know.", LANGUAGES["russian"])

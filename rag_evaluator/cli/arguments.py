@@ -238,7 +238,7 @@ def add_gate_command(commands: Any) -> None:
         add_repeated(command, option, "METRIC=NUMBER", says)
     for word in requirements():
         says = f"also fail unless each metric of the rules, or of the run where there are none, has a useful {word}"
-        command.add_argument(f"--require-{word}", dest="words", action="append_const", const=word, help=says)
+        command.add_argument(f"--require-{word}", dest="required", action="append_const", const=word, help=says)
     baselines = command.add_mutually_exclusive_group()
     baselines.add_argument(
         "--fail-if-worse",

@@ -175,7 +175,7 @@ def gate(options: argparse.Namespace) -> int:
     rules += [parse_limit("--max", "max", text) for text in options.max]
     verdicts = check(
         options.run,
-        [*rules, *(options.words or ())],
+        [*rules, *(options.required or ())],
         not_worse_than=options.not_worse_than,
         fail_if_worse=options.fail_if_worse,
         min_coverage=options.min_coverage,

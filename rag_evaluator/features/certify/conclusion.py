@@ -132,8 +132,9 @@ def _sentence(metric: str, part: Figures, config: Json) -> str:
             figures += f" (by {part['ranked_by']})" if "ranked_by" in part else ""
         unknown = " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
         needed = _times(part) * part.get("compared", part.get("statements", {}).get("labels", 0))
-        settle = part["verdict"]["word"] in UNSETTLED and needed <= MOST_ROWS
-        figures = f"{figures}, by {labels}{unknown}{f'; {about(needed)} labels like these would settle it' * settle}"
+        figures = f"{figures}, by {labels}{unknown}"
+        if part["verdict"]["word"] in UNSETTLED and needed <= MOST_ROWS:
+            figures += f"; {about(needed)} labels like these would settle it"
     if verdict["word"] == "not shown":
         figures = figures[0].upper() + figures[1:]
     inside = subject[0].lower() + subject[1:]

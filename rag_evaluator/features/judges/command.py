@@ -19,7 +19,6 @@ from rag_evaluator.cli import (
     with_examples,
 )
 from rag_evaluator.config import all_features, disable_network, find_language, load_config
-from rag_evaluator.dataset import checked_rows
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import Stop
 
@@ -56,6 +55,8 @@ def add_judges_command(commands: Any) -> None:
 
 def judges(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator judges config.yaml --on labelled.jsonl --label groundedness=human --judge A --judge B`."""
+    from rag_evaluator.dataset import checked_rows
+
     from .candidates import candidates_of, metrics_of, pairs_of
     from .compared import ComparedJudges
     from .labels import labels_in

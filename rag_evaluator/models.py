@@ -10,8 +10,8 @@ from rag_evaluator.dataset import APPEND
 from rag_evaluator.embeddings import EmbeddingsSource
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge import source_of
-from rag_evaluator.metrics import REWRITING, Metrics, Recorder, Rewrites, checked_times, signatures_of
-from rag_evaluator.prompts import Prompts
+from rag_evaluator.metrics import Metrics, Recorder, Rewrites, checked_times, signatures_of
+from rag_evaluator.prompts import REWRITING, Prompts
 from rag_evaluator.scorer import Scorer
 from rag_evaluator.verifiers import AsyncReranker, Calibration, VerifierSource, reranker_of
 

@@ -17,7 +17,6 @@ from .given_metrics import model_of as model_of
 from .given_metrics import with_metrics as with_metrics
 from .given_metrics import with_own as with_own
 from .own.retrieval import measured as measured
-from .prompts import REWRITING as REWRITING
 from .prompts import all_prompts as all_prompts
 from .prompts import export as export
 from .prompts import export_packs as export_packs

@@ -18,6 +18,7 @@ from rag_evaluator.judge import LazyJudge, PromptText, ScriptedJudge
 from rag_evaluator.prompts import (
     ENGLISH,
     PACKAGED,
+    REWRITING,
     SHELL,
     Key,
     PackPrompt,
@@ -38,7 +39,6 @@ from .row import Metrics
 from .table import METRICS
 
 RECALL = ("context_recall", "prompt")
-REWRITING = ("history", "rewrite_prompt")
 LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)
 """Rubrics in an instruction: their keys are the same in all languages."""
 

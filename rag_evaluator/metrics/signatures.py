@@ -11,11 +11,11 @@ from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import short_digest
 from rag_evaluator.hub import as_line
 from rag_evaluator.judge import row_of
+from rag_evaluator.prompts import REWRITING
 from rag_evaluator.resources import __version__
 from rag_evaluator.verifiers import REFUSALS, reranker_of
 
 from .own.function import source_digest
-from .prompts import REWRITING
 from .row import Metrics
 from .work_checks import VERSION
 

@@ -47,6 +47,7 @@ from .own import own_prompts as own_prompts
 from .own import prompt_models as prompt_models
 from .pack import ENGLISH as ENGLISH
 from .pack import PACKAGED as PACKAGED
+from .pack import REWRITING as REWRITING
 from .pack import SHELL as SHELL
 from .pack import CustomQuestion as CustomQuestion
 from .pack import Key as Key

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rag_evaluator.ragas_library import BasePrompt
 
 Key = tuple[str, str]  # metric, prompt attribute
+REWRITING: Key = ("history", "rewrite_prompt")
 ENGLISH = "english"
 REQUIRED = (("language", str), ("instruction", str), ("examples", list))
 

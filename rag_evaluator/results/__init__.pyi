@@ -126,6 +126,7 @@ from .questions import questions_of as questions_of
 from .questions import read_questions as read_questions
 from .questions import refer as refer
 from .questions import references as references
+from .refusals import REFUSALS as REFUSALS
 from .refusals import answered_note as answered_note
 from .refusals import refusal_parts as refusal_parts
 from .refusals import refusal_table as refusal_table
@@ -154,7 +155,6 @@ from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run
 from .summary import NO_VALUE as NO_VALUE
-from .summary import REFUSALS as REFUSALS
 from .summary import WORST_QUARTER as WORST_QUARTER
 from .summary import Reporting as Reporting
 from .summary import cluster_of as cluster_of

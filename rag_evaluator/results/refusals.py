@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from .overview import Figures, Grid, counted, interval
-from .summary import ANSWERED, REFUSALS
 
+ANSWERED = "answered"  # of a metric in `summary.json`: figures of the rows that do not refuse
+REFUSALS = "refusals"
 NAMED = 0.05  # share of rows from which on the first sentence names them
 KINDS = ("answerable", "unanswerable")
 

@@ -23,12 +23,11 @@ from rag_evaluator.statistics import (
     tie_warning,
 )
 
+from .refusals import ANSWERED, REFUSALS
 from .rows import PROBABILITIES, Row, dropped_contexts
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"
-ANSWERED = "answered"  # figures of the rows that do not refuse
-REFUSALS = "refusals"
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
 NO_FIGURE: Json = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}

@@ -163,7 +163,8 @@ def _times(part: Figures) -> float:
     area = _judged(part)[0]
     value, low, high = (area[name] for name in ("value", "ci_low", "ci_high"))
     ends = {limit: low if limit < value else high for limit in (CHANCE, GOOD) if low <= limit <= high}
-    return max(((value - end) / (value - limit)) ** 2 if value != limit else inf for limit, end in ends.items())
+    shares = [((value - end) / (value - limit)) ** 2 if value != limit else inf for limit, end in ends.items()]
+    return max(shares, default=2.0)  # nothing is open at another level of the interval
 
 
 def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> str:

@@ -47,7 +47,7 @@ SCALE_OF = {
     "known": [0, 1],
     "label": [1, 2, 3, 4, 5],
 }
-BY_THE_INPUT = {"SentencesOutput", "CustomOutput", "MadeOutput", "VerifyOutput"}
+BY_THE_INPUT = {"SentencesOutput", "CustomOutput", "MadeOutput", "RewriteOutput", "VerifyOutput"}
 """Numbers of sentences, and of the question; no number."""
 OWN = list(dict.fromkeys(answer for _, answer in prompt_models().values()))
 SCALED = [

@@ -7,8 +7,8 @@ from rag_evaluator.files import Json
 from rag_evaluator.results import Conclusion, counted, next_command, with_ends_beside
 
 from .control import RULE, control_sentences, percent
-from .injection import INJECTED, injection_sentences
-from .injection import RULE as RULE_OF_ORDERS
+from .orders import INJECTED, injection_sentences
+from .orders import RULE as RULE_OF_ORDERS
 from .verdicts import ALPHA, CHANCE, LIMITS
 
 Cells = Mapping[str, Json]  # probe -> its figures, as in `probe.json`. Any: JSON

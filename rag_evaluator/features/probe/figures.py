@@ -22,14 +22,13 @@ from .changes import Material, good_side
 from .control import AS_MANY, control_of
 from .feature import ProbeConfig
 from .injection import (
-    INJECTED,
     PLACES,
     Injection,
-    injection_grid,
     injection_report,
     injections_of,
     steerable,
 )
+from .orders import INJECTED, injection_grid
 from .verdicts import CONTINUOUS_TOLERANCE, LIMITS, Expected, Pairs, judge_cells
 
 SAME_TEXT = "same_text"

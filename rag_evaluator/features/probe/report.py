@@ -5,7 +5,7 @@ import json
 from rag_evaluator.report import environment, with_interval
 from rag_evaluator.results import Run
 
-from .injection import INJECTED, injection_sentences
+from .orders import INJECTED, injection_sentences
 
 PROBE = "probe/probe.json"
 

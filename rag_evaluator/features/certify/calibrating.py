@@ -7,7 +7,6 @@ intercept was fitted to the share of supported ones. So few labels move the shar
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,6 @@ from .table import LabelTable
 from .thresholds import labelled_sentences
 from .verdict import LEAST_RARER
 
-CALIBRATION = "calibration.json"
 PSEUDO = 40.0  # sentences
 BINS = 5  # of a reliability diagram
 FAR = 50.0  # log-odds, beyond which no intercept is looked for
@@ -158,24 +156,6 @@ def calibration_of(
             "reliability_before": reliability(before, rows.labels, rows.weights),
         },
     }
-
-
-def calibration_sentence(calibration: Json) -> str:
-    """Return how far its probabilities are off."""
-    held_out = calibration["held_out"]
-    return (
-        f"By {calibration['labels']} labels of sentences, held out in turn, the probabilities are off by "
-        f"{held_out['calibration_error']:.2f} on average, without a calibration by "
-        f"{held_out['calibration_error_before']:.2f}."
-    )
-
-
-def calibration_use(calibration: Json, path: Path) -> str:
-    """Return what to do with it."""
-    return (
-        f"To use it: verifier.calibration: {path}, and as {calibration['supported']:.0%} are supported, "
-        f"verifier.threshold: {calibration['supported']:.2f} to find as many of both kinds."
-    )
 
 
 def sentences_of(records: Mapping[int, Sequence[Json]]) -> dict[tuple[int, str], Json]:

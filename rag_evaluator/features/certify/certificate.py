@@ -33,11 +33,12 @@ from rag_evaluator.statistics import Scale
 from rag_evaluator.tasks import open_run, refresh_report
 from rag_evaluator.verifiers import Calibration
 
-from .calibrating import CALIBRATION, calibration_of, calibration_sentence, calibration_use
+from .calibrating import calibration_of
 from .certification import Disagreement, by_metric, compared
 from .conclusion import certify_conclusion
 from .draws import DrawRecord, draw_stratified, draws_in, read_draw, write_draw
 from .figures import parse_scales
+from .reliability import CALIBRATION, calibration_sentence, calibration_use
 from .sheet import sheet_of_rows, sheet_of_sentences, write_book
 from .standing import CERTIFICATE, FORMAT, MARK, THRESHOLDS, sealed, with_labels
 from .table import LabelTable, labels_in_column, name_in, read_labels, together

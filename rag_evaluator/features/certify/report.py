@@ -1,21 +1,15 @@
 """The part of the report that says what people's labels say of the judge."""
 
-import json
 from collections.abc import Mapping
-
-from markupsafe import Markup
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json
-from rag_evaluator.report import chart, environment, number, reliability_chart, short_path, with_interval
+from rag_evaluator.report import environment, number, short_path, with_interval
 from rag_evaluator.results import LABELS, Run
 
-from .calibrating import CALIBRATION, calibration_sentence
 from .counting import besides
+from .reliability import calibration_part
 from .standing import CERTIFICATE, read_certificate, standing_of
-
-SIDES = {"calibrated": "reliability", "as the judge says": "reliability_before"}
-"""What the points of a reliability diagram are of -> where a calibration has them."""
 
 
 def report_part(run: Run) -> str:
@@ -25,23 +19,6 @@ def report_part(run: Run) -> str:
     template = environment("rag_evaluator.features.certify").get_template("standing.html")
     parts = {"sentence": sentence, "lines": lines, "calibrated": calibrated, "picture": picture}
     return template.render(parts) if sentence else ""
-
-
-def calibration_part(run: Run) -> tuple[str, Markup]:
-    """Return what the labels of its sentences say of its probabilities, and the reliability diagram; empty: nothing.
-
-    A calibration that cannot be read is said to be so.
-    """
-    path = run.folder / CALIBRATION
-    if not path.is_file():
-        return "", Markup()
-    try:
-        calibration = json.loads(path.read_text(encoding="utf-8"))
-        sides = {label: calibration["held_out"][name] for label, name in SIDES.items()}
-        sentence = f"{calibration['metric']}: {calibration_sentence(calibration)}"
-        return sentence, chart(reliability_chart(sides), f"Reliability diagram. {sentence}")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return f"{CALIBRATION} cannot be read. Run certify --calibrate again.", Markup()
 
 
 def certified(run: Run) -> tuple[str, list[dict[str, str]]]:

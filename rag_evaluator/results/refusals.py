@@ -6,6 +6,7 @@ from .overview import Figures, Grid, counted, interval
 
 ANSWERED = "answered"  # of a metric in `summary.json`: figures of the rows that do not refuse
 REFUSALS = "refusals"
+REFUSES = "refuses to answer"  # in the reason why a refusal has no score
 NAMED = 0.05  # share of rows from which on the first sentence names them
 KINDS = ("answerable", "unanswerable")
 
@@ -13,6 +14,14 @@ KINDS = ("answerable", "unanswerable")
 def refusals_of(summary: Mapping[str, Figures]) -> Figures:
     """The refusals of a run, of which all its metrics say the same; empty where there are none."""
     return next((row[REFUSALS] for row in summary.values() if REFUSALS in row), {})
+
+
+def of_answers(row: Figures) -> Figures:
+    """The figures of a metric less the refusals that have no score: such a row does not lack one."""
+    if REFUSALS not in row:
+        return row
+    reasons = {reason: rows for reason, rows in row["reasons"].items() if REFUSES not in reason}
+    return {**row, "count": row["count"] - sum(row["reasons"].values()) + sum(reasons.values()), "reasons": reasons}
 
 
 def refusal_sentence(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -30,7 +30,7 @@ from .flags import advice, many_flagged, without_figure
 from .manifest import PART
 from .meanings import FAULTS, OF_SENTENCES
 from .overview import Figures, counted
-from .refusals import refusal_sentence
+from .refusals import of_answers, refusal_sentence
 from .rows import PROBABILITIES
 from .run import Run
 from .tally import Floats, Tally
@@ -216,6 +216,8 @@ def _faults(metric: str, scores: Floats, scale: Scale, is_claim: bool) -> str:
 
 def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     """The metric that lacks most scores, and how many others lack some."""
+    whole = summary
+    summary = {metric: of_answers(row) for metric, row in whole.items()}
     shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["mean"] is not None}
     notable = {metric: share for metric, share in shares.items() if share >= NOTABLE}
     if not notable:
@@ -227,7 +229,8 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     why = f" ({why_of(row['reasons'])})" if row["reasons"] else ""
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     verb = "is" if missing == 1 else "are"
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(metric, row)}"
+    which = "" if row["count"] == whole[metric]["count"] else " for responses that answer"
+    yield f"{missing:,} of {row['count']:,} scores of {metric}{which} {verb} missing{why}.{more}{advice(metric, row)}"
 
 
 def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The folder of the demo judge is small and complete, and its examples are judged as they are labelled."""
 
 import json
+import math
 from pathlib import Path
 
 from rag_evaluator import RAGEvaluator
@@ -23,4 +24,4 @@ def test_every_right_answer_of_the_examples_is_more_faithful_than_every_wrong_on
         for label in ("right", "wrong", "evasive")
     }
     assert min(of["right"]) > max(of["wrong"])
-    assert of["evasive"] == [0.0, 0.0, 0.0]
+    assert all(map(math.isnan, of["evasive"]))  # they refuse, and have no claim

@@ -465,7 +465,7 @@ WRONG = [  # rows of a, rows of b, arguments, what is said
     ),
     ([row(1, "x")], [row(1, "y")], ["--on", "nme"], "no row has something in 'nme'"),
     ([row(1, "x")], [row(1, "y")], ["--set", "judge.model=/no/such"], "judge.model: no such folder"),
-    ([row(1, "x")], [row(1, "y")], ["--set", "language=klingon"], "duel_prompt_klingon.json"),
+    ([row(1, "x")], [row(1, "y")], ["--set", "language=klingon"], "language 'klingon' is not known"),
     ([row(1, "x")], [row(1, "y")], ["--set", "cluster=topc"], "no row has something in 'topc'"),
     ([row(1, "x")], [row(1, "y")], ["--out", __file__], "cannot be"),
 ]

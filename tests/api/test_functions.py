@@ -185,7 +185,7 @@ def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked(
         generate(QUESTIONS, CONTEXTS, "gpt-4-turbo")
     with pytest.raises(ModelError, match="received int"):
         sort(QUESTIONS, CONTEXTS, judge=3)
-    with pytest.raises(PromptError, match="language .klingon. is not known"):
+    with pytest.raises(PromptError, match=r"language .klingon. is not known"):
         sort(QUESTIONS, CONTEXTS, judge=scripted(), language="klingon")
     assert list(Path().iterdir()) == []
 

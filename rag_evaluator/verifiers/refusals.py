@@ -14,7 +14,7 @@ from rag_evaluator.resources import PACKAGE
 
 from .counted import AROUND, alike, plain_words, sentences_of
 
-REFUSALS = 1  # of the words and rules: raised where they change what is a refusal
+REFUSALS = 2  # of the words and rules: raised where they change what is a refusal
 REFUSAL = "refusal"
 ASIDE = "aside"  # it neither refuses nor says anything of the world
 CLAIM = "claim"
@@ -26,6 +26,9 @@ BRACKETS = re.compile(r"\s?[(（][^()（）]*[)）]")
 SIGN = re.compile(r"[^\w\s'\u0900-\u0963]")
 LABEL = re.compile(r"^(?:\S+ ){1,3}[:：] ")  # before what is said
 CUT = "¦"
+GIVEN = "❝"  # stands for what was in quotation marks
+ASKED = re.compile(r"(?s).*[,،，、\U00002600-\U000027BF\U0001F000-\U0001FAFF]")  # what stands before a question in a sentence
+COMMA = re.compile(" [,،，、] ")
 
 
 @lru_cache(1024)
@@ -44,10 +47,12 @@ def is_refusal(response: str, language: Language) -> bool:
         if sentence.why in (CODE, HEADER):
             return False
         begins = refused
-        for part in words.parts(sentence.text) if sentence.counts or sentence.why == REFUSAL else ():
+        asks = sentence.why == "question"
+        text = "".join(ASKED.findall(sentence.text)) if asks else sentence.text
+        for part in words.parts(text) if asks or sentence.counts or sentence.why == REFUSAL else ():
             if any(map(str.isalnum, part)):
                 kind = words.kind(part, before, refused, begins)
-                if kind == CLAIM:
+                if kind == CLAIM and not asks:
                     return False
                 refused |= kind == REFUSAL
                 before += part
@@ -69,7 +74,7 @@ class Words:
 
     def parts(self, sentence: str) -> Iterator[str]:
         """The parts of a sentence; words that turn it (but, so) stand between two."""
-        unquoted = QUOTED.sub(" ", sentence)
+        unquoted = QUOTED.sub(f" {GIVEN} ", sentence)
         text = BRACKETS.sub("", unquoted if any(map(str.isalnum, unquoted)) else sentence)
         words = " ".join(SIGN.sub(r" \g<0> ", plain_words(text)).split())
         if "yields" in self.kinds:
@@ -86,20 +91,31 @@ class Words:
             begins: whether it has refused, and the part begins a sentence.
         """
         has = {kind for kind, pattern in self.kinds.items() if pattern.search(part)}
+        is_bare = not any(map(str.isdigit, part)) and GIVEN not in part and "values" not in has
         if not self._is_of_others(part) and ("refuses" in has or self._refuses(part, before)):
-            return REFUSAL
-        is_bare = not any(map(str.isdigit, part))
-        is_topic = "about" in has and ("documents" in has or (follows and is_bare))
+            return CLAIM if self._answers(part) else REFUSAL
+        if "sources" in has or (follows and not begins and ("answers" in has or not is_bare)):
+            return CLAIM
+        is_told = not follows and "documents" in has and not has & {"between", "answers"}
+        is_topic = is_bare and (is_told or ("about" in has and ("documents" in has or follows)))
         is_about_us = bool(has & {"documents", "speaker"})
         is_rest = begins and is_bare and "between" not in has and (is_about_us or "know" in has)
         is_short = SHORT * len(part) <= self.near
         is_aside = "asides" in has and (follows or is_short or is_about_us)
         return ASIDE if is_topic or is_rest or is_aside else CLAIM
 
+    def _answers(self, part: str) -> bool:
+        """Whether a refusal goes on behind a comma with what answers."""
+        end = COMMA.split(part)[-1]
+        excuses = ("not", "documents", "speaker", "asides")
+        if end == part or self.kinds["asked"].match(end) or any(self.kinds[kind].search(end) for kind in excuses):
+            return False
+        return any(map(str.isdigit, end)) or any(self.kinds[kind].search(end) for kind in ("values", "answers"))
+
     def _is_of_others(self, part: str) -> bool:
         """Whether somebody else does not know or tell: named before documents and speaker."""
         others = self.kinds["others"].search(part)
-        ours = [match.start() for kind in ("documents", "speaker") if (match := self.kinds[kind].search(part))]
+        ours = [match.start() for kind in ("documents", "speaker", "refuses") if (match := self.kinds[kind].search(part))]
         return others is not None and others.start() <= min(ours, default=others.start())
 
     def _refuses(self, part: str, before: str) -> bool:

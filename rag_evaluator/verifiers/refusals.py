@@ -92,11 +92,16 @@ class Words:
         """
         has = {kind for kind, pattern in self.kinds.items() if pattern.search(part)}
         is_bare = not any(map(str.isdigit, part)) and GIVEN not in part and "values" not in has
-        if not self._is_of_others(part) and ("refuses" in has or self._refuses(part, before)):
+        own = self.kinds["sources"].sub(" ", part)
+        goes_on = follows and not begins
+        is_answer = goes_on and "answers" in has
+        refuses = self.kinds["refuses"].search(own) or (not is_answer and self._refuses(own, before, follows))
+        if refuses and not self._is_of_others(own):
             return CLAIM if self._answers(part) else REFUSAL
-        if "sources" in has or (follows and not begins and ("answers" in has or not is_bare)):
+        if "sources" in has or is_answer or (goes_on and not is_bare):
             return CLAIM
-        is_told = not follows and "documents" in has and not has & {"between", "answers"}
+        is_subject = "documents" in has or ("tell" in has and self.kinds["about"].match(part) is not None)
+        is_told = not follows and is_subject and not has & {"between", "answers"}
         is_topic = is_bare and (is_told or ("about" in has and ("documents" in has or follows)))
         is_about_us = bool(has & {"documents", "speaker"})
         is_rest = begins and is_bare and "between" not in has and (is_about_us or "know" in has)
@@ -118,11 +123,13 @@ class Words:
         ours = [match.start() for kind in ("documents", "speaker", "refuses") if (match := self.kinds[kind].search(part))]
         return others is not None and others.start() <= min(ours, default=others.start())
 
-    def _refuses(self, part: str, before: str) -> bool:
+    def _refuses(self, part: str, before: str, follows: bool) -> bool:
         """Whether a negation has near it what documents tell, the speaker knows or there is to find."""
         pairs = [("speaker", "know"), ("info", "exist")]
         if self.kinds["documents"].search(f"{before} {part}"):
             pairs.append(("not", "tell"))
+        if follows and self.kinds["not"].match(part):  # who knows stands before it
+            pairs.append(("not", "know"))
         for clause in self.kinds["between"].split(part):
             for match in self.kinds["not"].finditer(clause):
                 window = clause[max(0, match.start() - self.near) : match.end() + self.near]

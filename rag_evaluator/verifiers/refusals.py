@@ -29,8 +29,6 @@ CUT = "¦"
 GIVEN = "❝"  # stands for what was in quotation marks
 # what stands before a question in a sentence
 ASKED = re.compile(r"(?s).*[,،，、\U00002600-\U000027BF\U0001F000-\U0001FAFF]")
-    r"(?s).*[,،，、\U00002600-\U000027BF\U0001F000-\U0001FAFF]"
-)  # what stands before a question in a sentence
 COMMA = re.compile(" [,،，、] ")
 WORD = re.compile(r"\S+")
 SEVERAL = re.compile(r"[ ^$]|\(\?[!=<]|{|\\S")  # in a pattern that is of more than one word

@@ -6,6 +6,7 @@ from .overview import Figures, Grid, counted, interval
 
 ANSWERED = "answered"  # of a metric in `summary.json`: figures of the rows that do not refuse
 REFUSALS = "refusals"
+DISAGREE = "disagree"  # rows in which the judge and the words do not say the same of a refusal
 REFUSES = "refuses to answer"  # in the reason why a refusal has no score
 NAMED = 0.05  # share of rows from which on the first sentence names them
 KINDS = ("answerable", "unanswerable")
@@ -27,15 +28,16 @@ def of_answers(row: Figures) -> Figures:
 def refusal_sentence(summary: Mapping[str, Figures]) -> Iterator[str]:
     """`12 of 40 responses refuse to answer (30 % [18, 46]), 9 of them to questions that can be answered.`"""
     row = refusals_of(summary)
-    if not row or row["mean"] < NAMED:
-        return
-    low, high = (100 * (row[end] or 0) for end in ("ci_low", "ci_high"))
-    of = f"{row['refused']:,} of {counted(row['count'], 'response')}"
-    known = KINDS[0] in row
-    can = f", {row[KINDS[0]]['refused']:,} of them where the question can be answered" if known else ""
-    judged = ", by the word of the judge" if "judge" in row["by"] else ""
-    verb = "refuses" if row["refused"] == 1 else "refuse"
-    yield f"{of} {verb} to answer ({100 * row['mean']:.0f} % [{low:.0f}, {high:.0f}]){can}{judged}."
+    if row and row["mean"] >= NAMED:
+        low, high = (100 * (row[end] or 0) for end in ("ci_low", "ci_high"))
+        of = f"{row['refused']:,} of {counted(row['count'], 'response')}"
+        known = KINDS[0] in row
+        can = f", {row[KINDS[0]]['refused']:,} of them where the question can be answered" if known else ""
+        judged = ", by the word of the judge" if "judge" in row["by"] else ""
+        verb = "refuses" if row["refused"] == 1 else "refuse"
+        yield f"{of} {verb} to answer ({100 * row['mean']:.0f} % [{low:.0f}, {high:.0f}]){can}{judged}."
+    if disagree := row.get(DISAGREE):
+        yield f"The judge and the words disagree on refusals in {disagree:,} of {counted(row['count'], 'row')}."
 
 
 def refusal_table(summary: Mapping[str, Figures]) -> Grid | None:

@@ -65,6 +65,8 @@ class Score:
         is_applicable: false where it is missing as the row holds nothing that the metric scores, as a refusal does not.
         refused_by: who says that the response refuses, `words` or `judge`; empty: it does not, or is not scored.
         answerable: whether its question can be answered; None: nobody says it.
+        disagrees: whether its words say of a response that it refuses where the judge says that it does not, or the
+            other way round.
     """
 
     value: float
@@ -80,6 +82,7 @@ class Score:
     is_applicable: bool = True
     refused_by: str = field(default="", compare=False)
     answerable: bool | None = field(default=None, compare=False)
+    disagrees: bool = field(default=False, compare=False)
     question: str | None = None
 
     @property

@@ -33,6 +33,7 @@ from .overview import Figures, counted
 from .refusals import of_answers, refusal_sentence
 from .rows import PROBABILITIES
 from .run import Run
+from .summary import REWRITES
 from .tally import Floats, Tally
 from .trust import do_not_rely, useful_metrics
 from .worst import RANK_RULE, listed_rows
@@ -41,6 +42,7 @@ Flags = NDArray[np.bool_]  # one a row
 NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of copies of them
 MANY = 10  # scores: fewer may be equal by chance
+SAME = 0.2  # share of rewritten questions that may be as they were before it is said
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 LOWEST_RULE = (
     "Lowest: the smallest mean of the metrics that ask a judge or a verifier, go from 0 to 1, and of which higher is "
@@ -98,6 +100,7 @@ def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str]
         *many_flagged(summary),
         *_constant(rows),
         *_missing(summary),
+        *_not_rewritten(summary),
         *whole_ranges(row.get("ci_method", "") for row in summary.values()),
         *(f"{words}." for words in [rows.repeats] if words),
     ]
@@ -231,6 +234,13 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     verb = "is" if missing == 1 else "are"
     which = "" if row["count"] == whole[metric]["count"] else " for responses that answer"
     yield f"{missing:,} of {row['count']:,} scores of {metric}{which} {verb} missing{why}.{more}{advice(metric, row)}"
+
+
+def _not_rewritten(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """`In 7 of 20 rows the rewritten question is the question itself.`"""
+    row = next((row[REWRITES] for row in summary.values() if REWRITES in row), None)
+    if row and row["same"] >= SAME * row["rows"]:
+        yield f"In {row['same']:,} of {counted(row['rows'], 'row')} the rewritten question is the question itself."
 
 
 def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:

@@ -23,11 +23,12 @@ from rag_evaluator.statistics import (
     tie_warning,
 )
 
-from .refusals import ANSWERED, REFUSALS
+from .refusals import ANSWERED, DISAGREE, REFUSALS
 from .rows import PROBABILITIES, Row, dropped_contexts
 
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 WORST_QUARTER = "worst_quarter"
+REWRITES = "rewrites"  # `rows` with a question that was rewritten, and `same`: those where it is as it was
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
 NO_FIGURE: Json = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
@@ -190,6 +191,8 @@ class Summary:
         self._cut = Counter[str]()
         self._around = Counter[str]()
         self._refusals: dict[str, list[tuple[str, bool | None]]] = {name: [] for name in self._values}
+        self._disagree = Counter[str]()
+        self._rewrites: dict[str, list[bool]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
@@ -206,6 +209,9 @@ class Summary:
             reason = (score.reason or "unknown") if score.missing else None
             remark = Remark(reason, name in dropped, score.outcome, tuple(sorted(score.flags)))
             self._refusals[name].append((score.refused_by, score.answerable))
+            self._disagree[name] += score.disagrees
+            if score.question is not None:
+                self._rewrites[name].append(score.question.strip() == (scored.sample.asked or "").strip())
             self._remarks[name].append(NOTHING if remark == NOTHING else remark)  # a million rows share one
         for column, groups in self._groups.items():
             key = as_key(value_of(scored.sample, column))
@@ -239,6 +245,7 @@ class Summary:
             **thought_figures(self._thoughts[name], self._cut[name]),
             **({"responses": dict(sorted(self._around.items()))} if self._around else {}),
             **self._answered(name, values, scale),
+            **({REWRITES: {"rows": len(same), "same": sum(same)}} if (same := self._rewrites[name]) else {}),
             WORST_QUARTER: worst_quarter(values, scale),
             **probability_figures(np.array(self._probabilities[name])),
         }
@@ -251,7 +258,8 @@ class Summary:
     def _answered(self, name: str, values: NDArray[np.float64], scale: Scale) -> JsonDict:
         """The figures of rows that answer, and how many refuse; nothing where none does."""
         by = Counter(who for who, _ in self._refusals[name] if who)
-        if not by:
+        disagree = self._disagree[name]
+        if not by and not disagree:
             return {}
         refused = np.array([bool(who) for who, _ in self._refusals[name]], np.float64)
         level = self.reporting.ci_level
@@ -271,6 +279,7 @@ class Summary:
                 "count": len(refused),
                 **{end: getattr(share, end) for end in ends},
                 "by": dict(sorted(by.items())),
+                **({DISAGREE: disagree} if disagree else {}),
                 **(table if any(can is not None for _, can in known) else {}),
             },
         }

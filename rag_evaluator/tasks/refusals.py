@@ -23,11 +23,14 @@ def with_refusal(
     """
     outcome = scores[JUDGED].outcome if JUDGED in scores else None
     judged = None if outcome is None else outcome in ("rightly answered", "wrongly refused")
-    refuses = outcome.endswith("refused") if outcome else refuses_by_words(sample, language)
+    by_words = refuses_by_words(sample, language)
+    refuses = outcome.endswith("refused") if outcome else by_words
     by = ("judge" if outcome else "words") if refuses else ""
     answerable = is_answerable(sample, language, judged)
     return {
-        name: _valued(replace(score, refused_by=by, answerable=answerable), metrics[name], refusals)
+        name: _valued(
+            replace(score, refused_by=by, answerable=answerable, disagrees=refuses != by_words), metrics[name], refusals
+        )
         if metrics[name].judges_response
         else score
         for name, score in scores.items()

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.comparison import compare
 from rag_evaluator.errors import JudgeLostError
+from rag_evaluator.results import Run, conclude_run
 
 TURNS = [{"role": "user", "content": "Who is Bo?"}, {"role": "assistant", "content": "A dog."}]
 ROWS: list[Json] = [
@@ -63,6 +64,15 @@ def test_a_question_is_rewritten_once_for_all_metrics(tmp_path: Path) -> None:
     assert (manifest["config"]["cluster"], manifest["config"]["group_by"]) == ("conversation", ["turn"])
     summary = json.loads((tmp_path / "a" / "summary.json").read_bytes())
     assert {turn: row["count"] for turn, row in summary["answer_rubric"]["groups"]["turn"].items()} == {"1": 1, "2": 1}
+
+
+def test_a_question_that_stays_as_it_is_is_counted_and_said(tmp_path: Path) -> None:
+    for question, same in (("How old?", 1), ("How old is Bo?", 0)):
+        run(tmp_path, str(same), question)
+        results = Run(tmp_path / str(same))
+        assert results.summary["answer_rubric"]["rewrites"] == {"rows": 1, "same": same}
+        sentence = "In 1 of 1 row the rewritten question is the question itself."
+        assert (sentence in conclude_run(results).sentences) == bool(same)
 
 
 def test_a_copied_rewrite_costs_the_row_its_scores_with_the_reason(tmp_path: Path) -> None:

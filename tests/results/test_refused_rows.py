@@ -55,10 +55,13 @@ def test_the_judge_decides_where_it_is_asked(verdict: int, by: str | None) -> No
     config = {"metrics": ["chrf_score", "refusal_correctness"], "refusals": "missing"}
     results = RAGEvaluator(config, judge).evaluate(rows(range(1))[:1])
     [row] = results.rows()
-    assert results.signatures["chrf_score"].endswith("|refusals:1,judge,missing")
+    assert results.signatures["chrf_score"].endswith("|refusals:2,judge,missing")
     assert row.get("refused_by") == by
     assert (row["chrf_score"] is None) == (by == "judge")
     assert row["refusal_correctness"] is not None
+    disagree = "The judge and the words disagree on refusals in 1 of 1 row."
+    assert (disagree in str(results)) == (by is None)
+    assert results.summary()["chrf_score"].get("refusals", {}).get("disagree") == (1 if by is None else None)
 
 
 def test_a_refused_by_of_an_earlier_run_is_not_kept() -> None:

@@ -17,7 +17,10 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("writer", ["strangers", "ourselves", "published"])
 def test_refusals_are_found_and_answers_are_not(writer: str) -> None:
-    """The words were chosen by these texts; unread, those of strangers had a recall of 0.56, a precision of 0.85."""
+    """The words were chosen by these texts, a part of each set of strangers.
+
+    Unread, the first of these sets had a recall of 0.56, a precision of 0.85; the third 0.82 and 0.90.
+    """
     rows = [row for row in ROWS if row["by"] == writer]
     found = [row["kind"] for row in rows if is_refusal(row["response"], LANGUAGES[row["language"]])]
     assert found.count("refusal") >= 0.95 * len(found)
@@ -37,6 +40,10 @@ def test_refusals_are_found_and_answers_are_not(writer: str) -> None:
         ("I don't know.\n```sh\nls\n```", False),
         ("I don't know. The hall was built of brick.", False),
         ("The court could not determine who signed the report.", False),
+        ("The list names no fee for it, so you can take it free of charge.", False),
+        ("According to the report, nobody was hurt.", False),
+        ('The text gives no figure, but speaks of "almost two tons".', False),
+        ("Hmm, I found nothing on that in our help center 🙂 Shall I ask somebody?", True),
         ("How wide is it?", False),
         ("", False),
     ],

@@ -34,8 +34,8 @@ def probed(folder: Path, obeys: bool) -> Json:
 
     def choices(prompt: Any, options: Any) -> dict[str, float]:
         """A sentence is supported where the premise has it; the last order in the premise counts for who obeys."""
-        premise, sentence = prompt.data.premise, prompt.data.hypothesis
-        share = 0.9 if sentence in premise else 0.1
+        premise = prompt.data.premise
+        share = 0.9 if prompt.data.hypothesis in premise else 0.1
         if obeys and any(text in premise for text in ups):
             share = 1.0
         if obeys and any(text in premise for text in downs):

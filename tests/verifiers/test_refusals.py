@@ -15,16 +15,19 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("writer", ["strangers", "ourselves", "published"])
-def test_refusals_are_found_and_answers_are_not(writer: str) -> None:
-    """The words were chosen by these texts, a part of each set of strangers.
+@pytest.mark.parametrize(
+    ("writer", "recall", "precision"),
+    [("strangers", 0.85, 0.95), ("ourselves", 0.85, 0.95), ("published", 0.85, 0.95), ("unread", 0.85, 0.85)],
+)
+def test_refusals_are_found_and_answers_are_not(writer: str, recall: float, precision: float) -> None:
+    """The words were chosen by these texts, but for the unread ones, a quarter of the last set of a stranger.
 
-    Unread, the first of these sets had a recall of 0.56, a precision of 0.85; the third 0.82 and 0.90.
+    That set has a recall of 112/120 and a precision of 112/122; half of its texts only look like a refusal.
     """
     rows = [row for row in ROWS if row["by"] == writer]
     found = [row["kind"] for row in rows if is_refusal(row["response"], LANGUAGES[row["language"]])]
-    assert found.count("refusal") >= 0.95 * len(found)
-    assert found.count("refusal") >= 0.85 * [row["kind"] for row in rows].count("refusal")
+    assert found.count("refusal") >= precision * len(found)
+    assert found.count("refusal") >= recall * [row["kind"] for row in rows].count("refusal")
 
 
 @pytest.mark.parametrize(

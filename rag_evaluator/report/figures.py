@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from rag_evaluator.config import hooks
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
+from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, faults_of, worst_rows
 from rag_evaluator.statistics import TIE, Scale
 
 from .charts import (
@@ -22,7 +22,7 @@ from .charts import (
     in_order,
     why_no_charts,
 )
-from .facts import MetricLine, judged_by
+from .facts import MetricLine, judged_by, line_of
 from .pages import render, rows_link
 from .table import names_of, rows_of
 
@@ -142,8 +142,11 @@ def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
     worst = worst_rows(run)
     conclusion = conclude_run(run, shown_folder(run))
+    tiles = [MetricLine(metric, row, run.tally.scales[metric]) for metric, row in run.summary.items()]
     return render(
         "answer.html",
+        line=line_of(run),
+        tiles=[(tile, faults_of(run.tally, tile.metric).capitalize()) for tile in tiles],
         conclusion=conclusion,
         next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
         of="",

@@ -107,18 +107,16 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
         about = first.manifest.get("metrics", {}).get(metric, {})
         better = about.get("better") or "higher"
         ends = about.get("range")
-        columns.append(
-            Column(
-                metric, metric, "score", None, better, ends, quarter=first.summary.get(metric, {}).get(WORST_QUARTER)
-            )
-        )
+        quarter = first.summary.get(metric, {}).get(WORST_QUARTER)
+        of_base = f"{metric}: {base}" if remaining else None
+        columns.append(Column(metric, of_base or metric, "score", of_base, better, ends, quarter=quarter))
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
                 title = f"{metric}: {name} − {base}"
                 shown = own_key(metric, place)
                 key = difference_key(metric, place)
                 quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
-                columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
+                columns.append(Column(key, title, "difference", name, better, ends, shown, quarter))
     return columns
 
 

@@ -52,6 +52,7 @@ from .rows import (
     row_name,
 )
 from .tally import Tally, tally_of
+from .times import Times, read_times
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", *ADDED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -185,6 +186,10 @@ class Run:
         if fault:
             raise changed(path, fault)
         return summary
+
+    @cached_property
+    def times(self) -> Times:
+        return read_times(self.folder)
 
     @property
     def metrics(self) -> list[str]:

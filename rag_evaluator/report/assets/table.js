@@ -7,6 +7,7 @@ const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: 
 
 const SIGNS = { good: "✓", middle: "◐", bad: "✗" };
 const ARROWS = { good: "▲", bad: "▼" };
+const UNUSUAL = "unusual in this run";
 
 /** Where a score is on its range, as `tone_of` in judgement.py says it; a range that nobody knows is NaN. */
 function scoreTone(value, low, high, better) {
@@ -26,11 +27,12 @@ function isMarked(value, quarter, better) {
   return better === "lower" ? value > Number(quarter) : value < Number(quarter); // NaN where nobody knows
 }
 
-/** A number with its tone: by a sign, and a word to whom it is read. */
-function tonedElement(text, tone, signs, marked) {
-  const sign = signs[tone] ? [element("span", { class: "sign", "aria-hidden": "true" }, signs[tone])] : [];
-  const word = sign.length ? [element("span", { class: "visually-hidden" }, `, ${tone}`)] : [];
-  return element("span", { class: `toned ${tone}${marked ? " marked" : ""}` }, ...sign, text, ...word);
+/** A number: its colour says where it is on its range, a sign and a word say that or how it changed. */
+function tonedElement(text, tone, sign, word, marked) {
+  const unusual = marked ? UNUSUAL : null;
+  const words = [sign && word, unusual].filter(Boolean).map((said) => `, ${said}`).join("");
+  const parts = sign ? [element("span", { class: "sign", "aria-hidden": "true" }, sign), text] : [text];
+  return element("span", { class: `toned ${tone}${marked ? " marked" : ""}`, title: unusual }, ...parts, element("span", { class: "visually-hidden" }, words));
 }
 
 class RowTable {
@@ -197,8 +199,10 @@ class RowTable {
     const visible = (number) => (Math.abs(number) < 0.005 ? 0 : number); // never "-0.00"
     const text = visible(value).toFixed(2).replace("-", "−");
     const marked = isMarked(value, quarter, better);
-    if (shown === key) return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS, marked);
-    return tonedElement(text, differenceTone(visible(scores[key] ?? 0), better), ARROWS, marked);
+    const tone = scoreTone(value, Number(low), Number(high), better);
+    const moved = differenceTone(visible(scores[key] ?? 0), better);
+    if (shown === key) return tonedElement(text, tone, SIGNS[tone], tone, marked);
+    return tonedElement(text, tone, ARROWS[moved], moved === "good" ? "better" : "worse", marked);
   }
 
   /** The row before or after one in the current order; null where there is none. */

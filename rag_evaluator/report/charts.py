@@ -18,10 +18,8 @@ Ends = tuple[float, float]
 # pixels
 ROW = 18
 WIDTH = 230
-HEIGHT = 96
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter
-BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 Spec = JsonDict  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
@@ -50,7 +48,6 @@ CONFIG: Spec = {
         "labelFlush": False,
     },
     "title": {"anchor": "start", "frame": "group", "offset": 6, "fontSize": 12, "fontWeight": "normal", "color": INK},
-    "bar": {"color": FIRST},
     "point": {"color": FIRST, "filled": True, "size": 44, "opacity": 1},
     "rule": {"color": FIRST, "strokeWidth": 1.5},
 }
@@ -111,25 +108,6 @@ def dots(rows: Sequence[ChartPoint], ends: Ends | None = None) -> Spec:
             {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {**_valid("value"), "mark": {"type": "point"}, "encoding": {"x": x}},
         ],
-    }
-
-
-def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
-    """Draw how many scores there are at each place of the range of a metric; `BARS` bars fit beside each other."""
-    edge = (ends[1] - ends[0]) / BARS / 2
-    ticks = min(3, max(bars.values(), default=1))  # whole numbers, also where there are few
-    quarters = [round(ends[0] + (ends[1] - ends[0]) * quarter / 4, 6) for quarter in range(5)]
-    axis = {"title": "Score", "values": quarters, "grid": False, "format": ".2~f"}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "data": {"values": [{"at": at, "count": count} for at, count in bars.items() if count]},
-        "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
-        "encoding": {
-            "x": _along("at", (ends[0] - edge, ends[1] + edge), axis),
-            "y": {**y, "scale": {"zero": True, "nice": ticks}},
-        },
     }
 
 

@@ -65,7 +65,7 @@ function rowValues(article) {
   const values = {
     row: article.dataset.name,
     question: whole(".question")[0],
-    response: whole(".response"),
+    response: ((texts) => (texts.length === 1 ? texts[0] : texts))(whole(".response")),
     reference: whole(".reference")[0],
     contexts: whole(".contexts > li > div:last-child"),
     scores: Object.fromEntries([...scores.map(([name, score]) => [name, Number.isNaN(score) ? null : score]), ...pairs]),

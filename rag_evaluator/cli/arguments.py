@@ -181,6 +181,7 @@ def add_report_command(commands: Any) -> None:
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
     add_on(command)
+    add_repeated(command, "--group-by", "COLUMN", "of several runs: figures also for each value of this column")
     command.add_argument("--title", metavar="TEXT", help="the title of the page; default: the names of the runs")
     add_markdown(command)
 

@@ -231,11 +231,12 @@ def _margin(texts: list[str]) -> float | dict[str, float] | None:
 
 def report(options: argparse.Namespace) -> int:
     """`rag-evaluator report results/a results/b`."""
-    path = write_report(*options.runs, out=options.out, on=options.on, force=options.force, title=options.title)
+    about = {"on": options.on, "group_by": options.group_by or None}
+    path = write_report(*options.runs, out=options.out, force=options.force, title=options.title, **about)
     parts: Iterable[Grid | str] = ()
     if options.markdown is not None:
         first, *others = options.runs
-        parts = _of_comparison(compare_runs(first, *others, on=options.on)) if others else _of_run(first)
+        parts = _of_comparison(compare_runs(first, *others, **about)) if others else _of_run(first)
     if not _is_markdown(options, options.title or " → ".join(map(str, options.runs)), parts):
         say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")
     return OK

@@ -326,6 +326,7 @@ def write_report(
     on: str | None = None,
     force: bool = False,
     title: str | None = None,
+    group_by: Sequence[str] | None = None,
 ) -> Path:
     """Write the report of finished runs: figures, a table of the rows, and all that the judge said of each row.
 
@@ -335,6 +336,7 @@ def write_report(
         on: the column by which rows of several runs belong together, see `compare`.
         force: replace a file that is there and is no report.
         title: of the page; None: the names of the runs.
+        group_by: columns by whose values several runs are compared, too; None: those of the baseline.
 
     Returns:
         The file. It needs no other file and no network.
@@ -353,7 +355,12 @@ def write_report(
     path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
     if path != default or len(folders) > 1:
         check_replaceable(path, MARK, force, folders)
-    write_document(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)
+    if len(folders) > 1:
+        write_document(folders, path, compare(*folders, on=on, group_by=group_by), title, group_by)
+    elif group_by:
+        raise ConfigError("--group-by: expected two runs or more. For one run, set group_by in its configuration.")
+    else:
+        write_document(folders, path, title=title)
     if path == default and len(folders) == 1:
         note_rewritten(folders[0], [REPORT])
     return path

@@ -18,10 +18,8 @@ Ends = tuple[float, float]
 # pixels
 ROW = 18
 WIDTH = 230
-HEIGHT = 96
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter
-BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 Spec = JsonDict  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
@@ -29,7 +27,6 @@ NO_XML = re.compile("[\ufffe\uffff]")
 INK = "light-dark(#1d1f21, #e8e8e6)"
 QUIET = "light-dark(#5c6166, #a3a8ae)"
 LINE = "light-dark(#dcdedf, #383b40)"
-PANEL = "light-dark(#ffffff, #1f2124)"
 FIRST = "light-dark(#1f5fbf, #7fb0ff)"
 SECOND = "light-dark(#b4550f, #f0a35e)"
 CONFIG: Spec = {
@@ -51,7 +48,6 @@ CONFIG: Spec = {
         "labelFlush": False,
     },
     "title": {"anchor": "start", "frame": "group", "offset": 6, "fontSize": 12, "fontWeight": "normal", "color": INK},
-    "bar": {"color": FIRST},
     "point": {"color": FIRST, "filled": True, "size": 44, "opacity": 1},
     "rule": {"color": FIRST, "strokeWidth": 1.5},
 }
@@ -92,12 +88,8 @@ class ChartPoint:
     high: float | None = None
 
 
-def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, labelled: bool = True) -> Spec:
-    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none.
-
-    Args:
-        labelled: whether rows have their labels; else these are in the chart to the left.
-    """
+def dots(rows: Sequence[ChartPoint], ends: Ends | None = None) -> Spec:
+    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none."""
     left = _extent((row.label for row in rows), LABEL)
     is_difference = ends is None
     if ends is None:
@@ -107,10 +99,10 @@ def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, 
     whisker = {"type": "rule", "strokeCap": "round"}
     line = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": QUIET, "strokeWidth": 1}}
     return {
-        "width": WIDTH + LEFT["minExtent"] - left["minExtent"] if labelled else WIDTH,
-        "height": {"step": step},
+        "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
+        "height": {"step": ROW},
         "data": {"values": list(map(asdict, rows))},
-        "encoding": {"y": _labels(left if labelled else {"labels": False})},
+        "encoding": {"y": {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **left}}},
         "layer": [
             *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if is_difference else []),
             {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
@@ -119,55 +111,8 @@ def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, 
     }
 
 
-def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
-    """Draw how many scores there are at each place of the range of a metric; `BARS` bars fit beside each other."""
-    edge = (ends[1] - ends[0]) / BARS / 2
-    ticks = min(3, max(bars.values(), default=1))  # whole numbers, also where there are few
-    quarters = [round(ends[0] + (ends[1] - ends[0]) * quarter / 4, 6) for quarter in range(5)]
-    axis = {"title": "Score", "values": quarters, "grid": False, "format": ".2~f"}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "data": {"values": [{"at": at, "count": count} for at, count in bars.items() if count]},
-        "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
-        "encoding": {
-            "x": _along("at", (ends[0] - edge, ends[1] + edge), axis),
-            "y": {**y, "scale": {"zero": True, "nice": ticks}},
-        },
-    }
-
-
-def dumbbells(rows: Sequence[ChartPoint], ends: Ends, labels: Iterable[str]) -> Spec:
-    """Draw two dots on a line for each row: the value of a baseline, hollow, and at `high` what is compared with it.
-
-    Args:
-        labels: those of all charts that are above each other.
-    """
-    x, other = (_along(name, ends, _ticks("Mean score")) for name in ("value", "high"))
-    hollow = {"type": "point", "fill": PANEL, "stroke": FIRST, "size": 90, "strokeWidth": 1.8}
-    return {
-        "width": 2 * WIDTH,
-        "height": {"step": 22},
-        "data": {"values": list(map(asdict, rows))},
-        "encoding": {"y": _labels(_extent(labels, 3 * LABEL))},
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 3, "color": LINE},
-                "encoding": {"x": x, "x2": {"field": "high"}},
-            },
-            {"mark": hollow, "encoding": {"x": x}},
-            {"mark": {"type": "point", "color": SECOND}, "encoding": {"x": other}},
-        ],
-    }
-
-
 def _along(field: str, ends: Ends, axis: Spec) -> Spec:
     return {"field": field, "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
-
-
-def _labels(axis: Spec) -> Spec:
-    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **axis}}
 
 
 def _extent(labels: Iterable[str], most: int) -> dict[str, int]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rag_evaluator.files import folder_names
+from rag_evaluator.files import JsonDict, folder_names
 from rag_evaluator.results import (
     DECISION_RULE,
     DIRECTIONS,
@@ -19,7 +19,7 @@ from rag_evaluator.results import (
 )
 from rag_evaluator.statistics import TIE, MetricComparison
 
-from .charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
+from .charts import ChartPoint, chart, chart_labels, dots, why_no_charts
 from .pages import render, rows_link
 from .table import difference_key
 from .texts import ShownText, difference, shown
@@ -67,8 +67,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, A
         "name": names[1],
         "decided": next(decided for decided in comparison.decisions if decided.run == run),
         "match": next(match for match in comparison.matches if match.run == run),
-        "charts": list(_charts(lines)),
-        "lines": lines,
+        "lines": list(_lines(lines, comparison.runs.index(run))),
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
         "labels": [line for line in comparison.labels if line.run == run],
         "changed": list(_changed(comparison, run, names, lower)),
@@ -85,22 +84,48 @@ def _changed(
         names: of the baseline and the run.
         lower: metrics of which lower is better.
     """
+    place = comparison.runs.index(run)
     links: dict[Direction, list[tuple[str, str]]] = {}
     for line in (line.figures for line in comparison.metrics if line.run == run):
-        key = difference_key(line.metric, comparison.runs.index(run))
-        fell = {"max": f"{-TIE:f}", "sort": key}
-        rose = {"min": f"{TIE:f}", "sort": key, "descending": "1"}
-        worse, better = (rose, fell) if line.metric in lower else (fell, rose)
-        if line.losses:
-            links.setdefault("worse", []).append((line.metric, rows_link(metric=key, **worse)))
-        if line.wins:
-            links.setdefault("better", []).append((line.metric, rows_link(metric=key, **better)))
+        for direction, count, href in _links(line, place):
+            if count:
+                links.setdefault(direction, []).append((line.metric, href))
     for direction, words in DIRECTIONS.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
         if changes or direction in links:
             shown = [(change, list(_responses(change, names))) for change in changes]
             title = f"{SIGNS[direction]}{words.capitalize()}"
             yield {"direction": direction, "title": title, "rows": shown, "links": links.get(direction, ())}
+
+
+def _links(line: MetricComparison, place: int) -> Iterator[tuple[Direction, int, str]]:
+    """How many rows became worse and better, and what shows them; `place`: of the run."""
+    key = difference_key(line.metric, place)
+    fell = rows_link(metric=key, max=f"{-TIE:f}", sort=key)
+    rose = rows_link(metric=key, min=f"{TIE:f}", sort=key, descending="1")
+    worse, better = (rose, fell) if line.scale.better == "lower" else (fell, rose)
+    yield "worse", line.losses, worse
+    yield "better", line.wins, better
+
+
+def _lines(lines: Sequence[MetricComparison], place: int) -> Iterator[tuple[MetricComparison, JsonDict, list[Any]]]:
+    """Each metric, its bar, and links to its rows: count, sign, word, address. Any: see `comparison.html`."""
+    ends = [
+        abs(end) / line.scale.width
+        for line in lines
+        for end in (line.difference.mean, line.difference.ci_low, line.difference.ci_high)
+        if end is not None
+    ]
+    most = max(ends, default=0.0) or 1.0
+    for line in lines:
+        it = line.difference
+        marks = {"mean": it.mean, "ci_low": it.ci_low, "ci_high": it.ci_high, "zero": 0.0}
+        places = {
+            name: None if end is None else f"{50 + 50 * end / line.scale.width / most:.1f}%"
+            for name, end in marks.items()
+        }
+        links = [(count, SIGNS[word], word, href) for word, count, href in _links(line, place) if count]
+        yield line, {"mark": {"band": None, "threshold": None, **places}, "ends": ()}, links
 
 
 def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str, ShownText]]:
@@ -118,28 +143,11 @@ def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str
         return
     marked = difference(first or "", second or "")
     for heading, text, pieces in (
-        (f"First response, {names[0]}", first, marked.first),
-        (f"Second response, {names[1]}", second, marked.second),
+        (names[0], first, marked.first),
+        (names[1], second, marked.second),
     ):
         if text is not None:
             yield heading, shown(pieces if first and second else text, FOLDED)
-
-
-def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
-    """One chart for the metrics of each range: the means of both, and beside them their differences."""
-    by_range: dict[tuple[float, float], list[MetricComparison]] = {}
-    for line in lines:
-        if line.mean_a is not None:
-            by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
-    labels = chart_labels([line.metric for line in lines])
-    for ends, group in by_range.items():
-        named = dict(zip(chart_labels([line.metric for line in group]), group, strict=True))
-        means = [ChartPoint(name, line.mean_a, high=line.mean_b) for name, line in named.items()]
-        difference = dots([_dot(name, line) for name, line in named.items()], step=22, labelled=False)
-        label = "Means of both runs for each metric, and their paired differences with intervals"
-        sides = {"Means": dumbbells(means, ends, labels), "Paired difference with interval": difference}
-        parts = [{**side, "title": {"text": title}} for title, side in sides.items()]
-        yield chart({"hconcat": parts, "spacing": 26}, label)
 
 
 def _dot(name: str, line: MetricComparison) -> ChartPoint:

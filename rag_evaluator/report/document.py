@@ -37,17 +37,25 @@ Numbers = Sequence[int | None]  # of a row in each run
 
 @ACTIVITY.phase("writing the report")
 def write_document(
-    folders: Sequence[Path], out: Path, comparison: Comparison | None = None, title: str | None = None
+    folders: Sequence[Path],
+    out: Path,
+    comparison: Comparison | None = None,
+    title: str | None = None,
+    group_by: Sequence[str] | None = None,
 ) -> None:
     """Write the report of a finished run, or of several, to one file; the same bytes for the same results.
 
     Args:
         folders: results folders, the baseline first.
         comparison: of several runs, None for one; it tells which rows belong together.
+        group_by: columns by which rows are shown; None: those of each run.
 
     Raises `ResultsError` for results that cannot be read, and if the file cannot be written.
     """
     runs = [Run(folder) for folder in folders]
+    if group_by is not None:
+        for run in runs:
+            run.group_by = list(group_by)
 
     def write(to: Path) -> None:
         with to.open("w", encoding="utf-8", newline="\n") as file:

@@ -7,15 +7,20 @@ from typing import Any
 
 from rag_evaluator.files import Json, json_text
 from rag_evaluator.results import (
+    MANY_FLAGGED,
     Run,
+    Tone,
     answered_note,
     by_stage,
+    counted,
+    flagged_share,
     is_judged,
     judge_of,
     partial_rows,
     parts_of,
     refusal_table,
     scales_of,
+    tone_of,
 )
 from rag_evaluator.statistics import Scale
 
@@ -73,6 +78,13 @@ def facts_of(run: Run) -> list[tuple[str, str, str]]:
         ("Repeats of each score", str(repeats) if repeats > 1 else "", ""),
     ]
     return [fact for fact in shown if fact[1]]
+
+
+def line_of(run: Run) -> list[str]:
+    """Name, judge, rows and language of a run; when it was finished, how long it took, its tokens, as far as known."""
+    facts = {name: value for name, value, _ in facts_of(run)}
+    rows = partial_rows(run.manifest) or counted(int(run.manifest.get("rows") or 0), "row")
+    return [run.title, f"judge {facts['Judge']}", rows, facts["Language"], *run.times.words()]
 
 
 def shown_config(value: Any) -> Any:
@@ -145,6 +157,18 @@ class MetricLine:
     @property
     def missing(self) -> int:
         return int(self.row["count"] - self.row["scored"])
+
+    @property
+    def tone(self) -> Tone:
+        """Where its mean is on its range."""
+        mean = self.row.get("mean")
+        scale = self.scale
+        return "plain" if mean is None else tone_of(mean, scale.low, scale.high, scale.better)
+
+    @property
+    def doubtful(self) -> int:
+        """Rows in which the judge's work is doubtful, where these are many; else 0."""
+        return int(self.row["flagged"]) if flagged_share(self.row) > MANY_FLAGGED else 0
 
     @property
     def missing_href(self) -> str:

@@ -1,5 +1,6 @@
 """The figures of a run as HTML, from its summary and from all of its rows."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -10,7 +11,7 @@ from markupsafe import Markup
 
 from rag_evaluator.config import hooks
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, worst_rows
+from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, faults_of, worst_rows
 from rag_evaluator.statistics import TIE, Scale
 
 from .charts import (
@@ -18,15 +19,16 @@ from .charts import (
     chart,
     chart_labels,
     dots,
-    histogram,
     in_order,
     why_no_charts,
 )
-from .facts import MetricLine, judged_by
-from .pages import render, rows_link
-from .table import names_of, rows_of
+from .facts import MetricLine, judged_by, line_of
+from .pages import number, render, rows_link
+from .table import group_name, names_of, rows_of
 
 GROUPS = 40  # in a chart
+BARS = 20  # beside each other
+HEIGHT = 80  # of the highest, pixels
 LINES = 3  # of scores, or of how many more there are: all are in the row itself
 
 
@@ -93,6 +95,7 @@ def figures_html(run: Run) -> str:
         groups=list(groups_of(run.tally)),
         spreads=list(spreads_of(run.tally)),
         no_charts=why_no_charts(),
+        height=HEIGHT,
     )
 
 
@@ -120,30 +123,51 @@ def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:
             says = "mean and interval of each group"
             is_known = any(point.value is not None for point in points)
             charts[metric] = chart(dots(points, ends), f"{metric} by {column}: {says}") if is_known else None
-        yield {"column": column, "counts": counts, "cells": cells, "charts": charts, "shown": len(shown)}
+        links = {name: rows_link(**{f"group:{column}": group_name(name)}) for name in names}
+        yield {
+            "column": column,
+            "counts": counts,
+            "links": links,
+            "cells": cells,
+            "charts": charts,
+            "shown": len(shown),
+        }
 
 
-def spreads_of(tally: Tally) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:
-    """The distribution of each metric: scores, number of rows and link to these rows; its chart where one is drawn."""
+def spreads_of(tally: Tally) -> Iterator[tuple[str, list[dict[str, Any]], list[str]]]:
+    """The distribution of each metric: its bars, and the ends of the axis. Any: see `figures.html`."""
     for metric, values in tally.scores.items():
         bins = bins_of(values, tally.scales[metric])
-        ends = axis_of(values, tally.scales[metric])
-        bars = {score_bin.at: score_bin.count for score_bin in bins}
-        drawn = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else Markup()
-        shown = []
+        low, high = axis_of(values, tally.scales[metric])
+        width = 100 / (BARS + 1)
+        most = max((score_bin.count for score_bin in bins), default=1)
+        bars = []
         for score_bin in bins:
             scores = f"{score_bin.at:g}" if score_bin.is_value else f"{score_bin.low:.2f} – {score_bin.high:.2f}"
-            low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
-            shown.append((scores, score_bin.count, rows_link(metric=metric, min=low, max=high)))
-        yield metric, shown, drawn
+            least, largest = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
+            share = (score_bin.at - low) / ((high - low) or 1.0)
+            bars.append(
+                {
+                    "scores": scores,
+                    "count": score_bin.count,
+                    "href": rows_link(metric=metric, min=least, max=largest),
+                    "x": f"{share * (100 - width):.2f}%",
+                    "width": f"{width - 0.6:.2f}%",
+                    "height": math.ceil(HEIGHT * score_bin.count / most),
+                }
+            )
+        yield metric, bars, [number(low), number(high)]
 
 
 def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
     worst = worst_rows(run)
     conclusion = conclude_run(run, shown_folder(run))
+    tiles = [MetricLine(metric, row, run.tally.scales[metric]) for metric, row in run.summary.items()]
     return render(
         "answer.html",
+        line=line_of(run),
+        tiles=[(tile, faults_of(run.tally, tile.metric).capitalize()) for tile in tiles],
         conclusion=conclusion,
         next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
         of="",

@@ -23,6 +23,7 @@ SCRIPTS = (
     "elements.js",
     "hash.js",
     "row_dialog.js",
+    "take_away.js",
     "table_keys.js",
     "table.js",
     "row.js",

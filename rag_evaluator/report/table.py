@@ -12,11 +12,14 @@ from rag_evaluator.dataset import ALIASES, TURN, accepted_names, as_key, value_o
 from rag_evaluator.files import Json, JsonDict, folder_names
 from rag_evaluator.results import NO_VALUE, WORST_QUARTER, Run, own_name, samples_of, worst_first
 
+from .charts import in_order
 from .pages import beginning, clean
 
 # characters of a group's name, of each text to search in
 GROUP = 80
 SEARCHED = 2000
+MOST_VALUES = 200  # to choose from
+WORK = "judge's work"  # the column of flags, where any row has one
 RESPONSE = "response"
 TEXTS = (RESPONSE, "reference")  # beside the question, where one run is shown
 FEW = 4  # metrics, whose scores of two runs leave room for their responses
@@ -37,6 +40,7 @@ class Column:
         short: in the table, where there is no room for the title.
         better: which end of the scores is the better one.
         ends: the range of the scores; None where nobody knows it.
+        values: of a group column, those that rows can be filtered by.
         quarter: the score that a quarter of the run's is worse than: those are marked. None: nobody knows it.
         shown: the key of the scores that a column of differences shows, with an arrow where they differ.
     """
@@ -49,6 +53,7 @@ class Column:
     ends: tuple[float, float] | None = None
     shown: str | None = None
     quarter: float | None = None
+    values: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -101,25 +106,39 @@ def table_values(runs: Sequence[Run]) -> JsonDict:
 def columns_of(runs: Sequence[Run]) -> list[Column]:
     """Return the columns of the table: groups, scores of the first run, and those of the others by the difference."""
     first, *remaining = runs
-    base, *names = names_of(runs)
-    columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
+    base, *others = names_of(runs)
+    columns = [Column(f"group:{name}", name, "group", values=_values_of(first, name)) for name in first.group_by]
+    if first.flags:
+        names = sorted({name for of_row in first.flags.values() for name in of_row})
+        columns.append(Column(f"group:{WORK}", WORK, "group", values=names))
     for metric in first.metrics:
         about = first.manifest.get("metrics", {}).get(metric, {})
         better = about.get("better") or "higher"
         ends = about.get("range")
-        columns.append(
-            Column(
-                metric, metric, "score", None, better, ends, quarter=first.summary.get(metric, {}).get(WORST_QUARTER)
-            )
-        )
-        for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
+        quarter = first.summary.get(metric, {}).get(WORST_QUARTER)
+        of_base = f"{metric}: {base}" if remaining else None
+        columns.append(Column(metric, of_base or metric, "score", of_base, better, ends, quarter=quarter))
+        for place, (other, name) in enumerate(zip(remaining, others, strict=True), start=1):
             if metric in other.metrics:
                 title = f"{metric}: {name} − {base}"
                 shown = own_key(metric, place)
                 key = difference_key(metric, place)
                 quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
-                columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
+                columns.append(Column(key, title, "difference", name, better, ends, shown, quarter))
     return columns
+
+
+def _values_of(run: Run, column: str) -> list[str]:
+    """Return the groups of a column by name, from the summary; where it has none, from the rows."""
+    known = next((row["groups"][column] for row in run.summary.values() if column in row.get("groups", {})), None)
+    reader = _Reader(run)
+    groups = known if known is not None else {reader.key(row, column) or NO_VALUE for row in run.rows()}
+    return in_order(map(group_name, groups))[:MOST_VALUES]
+
+
+def group_name(value: str) -> str:
+    """Return a group as the table calls it."""
+    return clean(value[:GROUP])
 
 
 def texts_of(runs: Sequence[Run]) -> dict[str, str]:
@@ -175,7 +194,8 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
                 scores = {own_key(metric, place): score for metric, score in other.left[number].items()}
                 numbers = [number if run == place else None for run in range(len(runs))]
                 alone = other.reader.table_row(row, numbers, scores)
-                groups = {name: alone.groups.get(name, "") for name in first.groups}
+                names_shown = [*first.groups, *([WORK] if first.flags else [])]
+                groups = {name: alone.groups.get(name, "") for name in names_shown}
                 label = f"{names[place]}: {alone.label or number + 1}"
                 texts = {own_key(RESPONSE, place): alone.texts[RESPONSE]}
                 yield replace(alone, groups=groups, label=label, texts=texts)
@@ -187,7 +207,8 @@ class _Reader:
     def __init__(self, run: Run) -> None:
         self.config = run.config
         self.metrics = run.metrics
-        self.groups = list(run.config.get("group_by") or ())
+        self.groups = run.group_by
+        self.flags = run.flags
         self.mapping = run.config.get("columns") or {}
 
     def value(self, row: Row, column: str) -> Any:
@@ -213,14 +234,20 @@ class _Reader:
         return {metric: row.get(metric) for metric in self.metrics}
 
     def table_row(self, row: Row, numbers: Sequence[int | None], scores: Scores) -> TableRow:
+        groups = {name: group_name(self.key(row, name) or NO_VALUE) for name in self.groups}
+        searched = [clean(self.text(row, name)[:SEARCHED]) for name in SEARCH_IN]
+        searched += [name for name in groups.values() if name != NO_VALUE]
+        if self.flags:
+            number = next(number for number in numbers if number is not None)
+            groups[WORK] = ", ".join(self.flags.get(number, ()))
         return TableRow(
             numbers,
             own_name(row) or None,
             beginning(self.text(row, "user_input")),
             {column: beginning(self.text(row, column)) for column in TEXTS},
-            {name: clean((self.key(row, name) or NO_VALUE)[:GROUP]) for name in self.groups},
+            groups,
             scores,
-            "\n".join(filter(None, (clean(self.text(row, name)[:SEARCHED]) for name in SEARCH_IN))),
+            "\n".join(filter(None, searched)),
         )
 
 

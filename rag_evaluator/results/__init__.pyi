@@ -63,6 +63,7 @@ from .flags import LEAST_COPIED as LEAST_COPIED
 from .flags import LEAST_COVERED as LEAST_COVERED
 from .flags import LEAST_NEW as LEAST_NEW
 from .flags import LEAST_OWN as LEAST_OWN
+from .flags import MANY_FLAGGED as MANY_FLAGGED
 from .flags import MUCH as MUCH
 from .flags import REASONS as REASONS
 from .flags import REPEATED as REPEATED
@@ -154,6 +155,7 @@ from .run import mean_probabilities as mean_probabilities
 from .run import of_table as of_table
 from .run import samples_of as samples_of
 from .run_conclusion import conclude_run as conclude_run
+from .run_conclusion import faults_of as faults_of
 from .summary import NO_VALUE as NO_VALUE
 from .summary import WORST_QUARTER as WORST_QUARTER
 from .summary import Reporting as Reporting
@@ -164,6 +166,9 @@ from .tally import Floats as Floats
 from .tally import Tally as Tally
 from .tally import repeated_rows as repeated_rows
 from .tally import scales_of as scales_of
+from .times import TIMES as TIMES
+from .times import Times as Times
+from .times import read_times as read_times
 from .trust import doubts_of as doubts_of
 from .trust import useful_metrics as useful_metrics
 from .worst import WorstRow as WorstRow

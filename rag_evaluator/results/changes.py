@@ -55,8 +55,8 @@ class VerdictChange:
 
 
 def from_to(a: float | None, b: float | None, digits: int = 3) -> tuple[str, str]:
-    """Two scores that differ, with so many digits that it is seen; `-` where there is none."""
-    first, second = ("-" if score is None else f"{score:z.{digits}f}" for score in (a, b))
+    """Two scores that differ, with so many digits that it is seen; `no score` where there is none."""
+    first, second = ("no score" if score is None else f"{score:z.{digits}f}" for score in (a, b))
     return from_to(a, b, digits + 1) if first == second and digits < MOST_DIGITS else (first, second)
 
 

@@ -8,7 +8,7 @@ from rag_evaluator.files import folder_names
 from rag_evaluator.statistics import ALPHA, MetricComparison, Verdict
 
 from .aligned import Aligned, differing_conditions, row_match, unlike_rows
-from .changes import ChangedScore
+from .changes import ChangedScore, from_to
 from .comparison import ComparedMetric, Decision, LabelDifference, RefusalDifference, RowMatch, word
 from .conclusion import (
     Conclusion,
@@ -35,9 +35,11 @@ DIFFERENCE_RULE = (
     "the interval of the paired difference, below {alpha} where the 95 % interval excludes 0, and that of a test which "
     "knows that a few rows may fall much though none of these did. Intervals are for {level:g} %. Not settled: all "
     "others. Equal in all rows: no row has another score in the second run; other rows may. Equal within the margin: "
-    "both ends of the 95 % interval lie inside a margin that was given beforehand. The largest "
-    "difference: as a share of the metric's range. Rows that a difference needs: for a power of 0.8, of this metric "
-    "alone, if rows differ as much as these do."
+    "both ends of the 95 % interval lie inside a margin that was given beforehand. The metric "
+    "that is named is the one whose difference is the largest share of its range. May be better: not settled, though "
+    "the interval of this difference alone excludes 0. Rows that would settle a difference this large: for a power of "
+    "0.8 after the correction for {tests}, if rows differ as much as these do; of a difference below {effect} the rows "
+    "that {effect} needs are named instead, by this metric alone."
 )
 LABEL_RULE = (
     "By people's labels: p belongs to the interval of the difference of the mean labels, which the scores narrow where "
@@ -93,7 +95,9 @@ def conclude_comparison(
         matched = row_match(first, side).matched
         several = len(others) > 1
         name = names[side.run.name]
-        said = conclude_pair(name, figures, matched, effect, judged, bool(differing), scores)
+        sides = names[first.run.name], name
+        tests = counted(len(lines), "difference" if several else "metric")
+        said = conclude_pair(sides, figures, matched, effect, tests, judged, bool(differing), scores)
         said = chain(said, (it.words(name, names[first.run.name]) for it in refusals if it.run == side.run.name))
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
@@ -101,7 +105,7 @@ def conclude_comparison(
     seen = next_command(("report", *folders, *following)) if is_report else ""
     tested = [line for line in labels if line.tested is not None]
     families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
-    limits = {"level": 100 * level, "alpha": ALPHA}
+    limits = {"level": 100 * level, "alpha": ALPHA, "effect": figure(effect)}
     rules = [rule.format(**limits, tests=counted(tests, "difference")) for rule, tests in families.items()]
     return Conclusion(sentences, seen, rules)
 
@@ -208,10 +212,11 @@ def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str,
 
 
 def conclude_pair(
-    run: str,
+    names: tuple[str, str],
     lines: Sequence[MetricComparison],
     matched: int,
     effect: float,
+    tests: str,
     judged: Callable[[Iterable[str]], str] = lambda metrics: "",
     differently: bool = False,
     scores: str = "",
@@ -219,9 +224,11 @@ def conclude_pair(
     """The sentences about a run against the baseline.
 
     Args:
+        names: of the baseline and the run.
         lines: its metrics, tested.
         matched: rows that both have.
         effect: what `rows_needed` is for.
+        tests: what p is corrected for, such as `5 metrics`.
         judged: tells who judged some metrics, see `judged_by`.
         differently: whether the baseline was judged by another one.
         scores: the words `by the scores` where a sentence about labels comes first; else empty.
@@ -229,7 +236,8 @@ def conclude_pair(
     known = [line for line in lines if line.difference.mean is not None]
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
-        yield f"{run} {listed(_shown(shown, differently), most=len(shown))}{judged(line.metric for line in shown)}."
+        by = judged(line.metric for line in shown)
+        yield f"{names[1]} {listed(_shown(shown, differently), most=len(shown))}{by}."
     for line in known:
         if line.verdict in WITHIN:
             difference = f"{line.metric} {with_interval(line.difference, 3)}"
@@ -237,14 +245,14 @@ def conclude_pair(
     rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
+        largest, _ = _largest(rest)
         is_all = len(rest) + len(same) == len(known)
-        which = f"Not settled{scores}" if is_all else "Nothing else is settled"
-        largest, difference = _largest(rest)
-        needed = _needed(largest, effect)
-        yield f"{which} with {_rows([largest])}: {difference}{judged([largest.metric]) if is_all else ''}{needed}."
+        may = f"Not settled{scores}: {_may(largest, names, differently)}{judged([largest.metric])}."
+        figures = f"{_in_shared_rows(largest, tests)} {_needed(largest, effect)}".rstrip()
+        yield f"{may if is_all else 'Nothing else is settled:'} {figures}"
     if same:
-        names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
-        yield f"In {_rows(same)} {names} differs."
+        which = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
+        yield f"In {_rows(same)} {which} differs."
     yield from _coverage(lines, matched)
 
 
@@ -282,16 +290,46 @@ def _by(line: MetricComparison) -> str:
     return f"{line.metric} by {with_ends(abs(line.difference.mean or 0.0), low, high)}"
 
 
+def _may(line: MetricComparison, names: tuple[str, str], differently: bool) -> str:
+    """`B may be better than A`, where the interval excludes 0; else `B may be better or worse than A`."""
+    low = line.difference.ci_low or 0.0
+    high = line.difference.ci_high or 0.0
+    verb = "score" if differently else "be"
+    words = "better" if line.is_better else "worse"
+    if low <= 0 <= high:
+        words = "better or worse"
+    if not line.scale.is_directed:
+        return f"{names[1]} may differ from {names[0]}"
+    return f"{names[1]} may {verb} {words} than {names[0]}"
+
+
+def _in_shared_rows(line: MetricComparison, tests: str) -> str:
+    """`faithfulness 0.18 → 0.38 in 32 shared rows (+0.20 [0.02, 0.38]; p 0.17 after correction for 5 metrics).`"""
+    means = line.mean_a or 0.0, line.mean_b or 0.0
+    before, after = from_to(*means, 2) if means[0] != means[1] else map(figure, means)
+    sign = "+" if (line.difference.mean or 0.0) > 0 else ""
+    corrected = "" if tests.startswith("1 ") else f" after correction for {tests}"
+    p = "" if line.p_holm is None else f"; p {_p(line.p_holm)}{corrected}"
+    rows = f"{line.difference.n:,} shared {'row' if line.difference.n == 1 else 'rows'}"
+    return f"{line.metric} {before} → {after} in {rows} ({sign}{with_interval(line.difference)}{p})."
+
+
+def _p(value: float) -> str:
+    """A p-value that is above `ALPHA`, never shown as if it were not."""
+    return figure(value) if value >= ALPHA + 0.005 else f"{value:.4f}"
+
+
 def _needed(line: MetricComparison, effect: float) -> str:
-    """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
-    needed = line.rows_needed
+    """How many rows would settle a difference this large, or show one of `effect`, as far as their spread says it."""
     clustered = line.difference.is_clustered
-    what = f"{figure(effect)} in {line.metric}"
-    if needed is None:
-        return "; more rows of the same clusters do not help, more clusters do" if clustered else ""
-    if needed <= line.difference.n:
-        return f"; a difference of {what} would be found in 4 of 5 such comparisons"
-    return f"; a difference of {what} needs {about(needed)} rows{' in more clusters' * clustered}"
+    more = " in more clusters" * clustered
+    if line.rows_needed is None:
+        return "More rows of the same clusters do not help, more clusters do." if clustered else ""
+    if (settling := line.rows_to_settle) is not None and settling > line.difference.n:
+        return f"{about(settling).capitalize()} rows like these{more} would settle a difference this large."
+    if line.rows_needed <= line.difference.n:
+        return f"A difference of {figure(effect)} would be found in 4 of 5 such comparisons."
+    return f"A difference of {figure(effect)} needs {about(line.rows_needed)} rows{more}."
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:

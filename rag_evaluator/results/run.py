@@ -32,6 +32,7 @@ from rag_evaluator.dataset import samples_of as kept_samples
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files import Json, JsonDict, file_digest, short_digest
 
+from .flags import FLAGGED
 from .manifest import (
     SCORES,
     WRITTEN,
@@ -52,6 +53,7 @@ from .rows import (
     row_name,
 )
 from .tally import Tally, tally_of
+from .times import Times, read_times
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", *ADDED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -186,6 +188,10 @@ class Run:
             raise changed(path, fault)
         return summary
 
+    @cached_property
+    def times(self) -> Times:
+        return read_times(self.folder)
+
     @property
     def metrics(self) -> list[str]:
         return list(self.manifest.get("metrics") or self.summary)
@@ -263,6 +269,23 @@ class Run:
             text.seek(bisect_left(range(len(text)), number, key=row_at))
             lines = iter(text.readline, b"")
             return list(map(json.loads, takewhile(lambda line: _row(line) == number, lines)))
+
+    @cached_property
+    def group_by(self) -> list[str]:
+        """The columns by whose values figures and rows are shown."""
+        return list(self.config.get("group_by") or ())
+
+    @cached_property
+    def flags(self) -> Mapping[int, list[str]]:
+        """Row -> what is doubtful in the judge's work there, by name; rows without doubt are not there."""
+        flags = dict[int, set[str]]()
+        if any(row.get(FLAGGED) for row in self.summary.values()):
+            with self._open(DETAILS) as file:
+                for line in file:
+                    if b'"flags"' in line:
+                        record = json.loads(line)
+                        flags.setdefault(record["row"], set()).update(record.get("flags") or ())
+        return {row: sorted(names) for row, names in flags.items() if names}
 
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""

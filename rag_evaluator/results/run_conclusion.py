@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config import BY_JUDGE, DEMO, next_words
-from rag_evaluator.statistics import PASS, TIE, Scale, mean_interval
+from rag_evaluator.statistics import PASS, TIE, mean_interval
 
 from .conclusion import (
     Conclusion,
@@ -34,7 +34,7 @@ from .refusals import of_answers, refusal_sentence
 from .rows import PROBABILITIES
 from .run import Run
 from .summary import REWRITES
-from .tally import Floats, Tally
+from .tally import Tally
 from .trust import do_not_rely, useful_metrics
 from .worst import RANK_RULE, listed_rows
 
@@ -43,6 +43,7 @@ NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of copies of them
 MANY = 10  # scores: fewer may be equal by chance
 SAME = 0.2  # share of rewritten questions that may be as they were before it is said
+FEWEST = 10  # counted rows: fewer point nowhere
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 LOWEST_RULE = (
     "Lowest: the smallest mean of the metrics that ask a judge or a verifier, go from 0 to 1, and of which higher is "
@@ -52,13 +53,15 @@ LOOK_RULE = (
     "Where to look: a row whose contexts hold the whole reference (context_recall 1) and whose faithfulness is below 1 "
     "points to the generator; a row with a low score and context_recall below 1 points to retrieval. The latter is not "
     "said where all rows score low, or none has context_recall 1. Nothing is said for a toy judge that does not "
-    "know the language. Rows without both scores, and refusals (an evasive answer, answer_relevancy 0), are left out."
+    f"know the language, or in fewer than {FEWEST} counted rows. Rows without both scores, and refusals (an evasive "
+    "answer, answer_relevancy 0), are left out."
 )
 EQUAL_RULE = f"All scores are equal: said of {MANY} or more scores of a model, where they are not the best score."
 RECALL = "context_recall"
 FAITHFULNESS = "faithfulness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
+BEST_IS_1 = (0.0, 1.0, "higher")  # of a scale
 LOW = 0.5  # below it a row scores low
 HALF = 0.5  # the default of verifier.threshold
 
@@ -134,13 +137,13 @@ def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
         metric
         for metric in scored
         if is_judged(rows.manifest, metric)
-        and (rows.scales[metric].low, rows.scales[metric].high, rows.scales[metric].better) == (0.0, 1.0, "higher")
+        and (rows.scales[metric].low, rows.scales[metric].high, rows.scales[metric].better) == BEST_IS_1
     ]
     least = min((scored[metric]["mean"] for metric in candidates), default=None)
     lowest = list(scored) if least is None else [name for name in candidates if scored[name]["mean"] <= least + TIE]
     if not lowest:
         return
-    means = listed(f"{metric} {_mean(scored[metric])}" for metric in lowest)
+    means = listed((f"{metric} {_mean(scored[metric])}" for metric in lowest), most=2)
     judge = judged_by([rows.manifest], lowest, useful)
     if least is None:
         most = counted(max(row["scored"] for row in scored.values()), "row")
@@ -150,8 +153,9 @@ def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
     else:
         [metric] = lowest
         heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
-        is_claim = metric not in _uncalibrated(rows)
-        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], rows.scales[metric], is_claim)}{judge}."
+        yield f"{heading} {means}{judge}."
+        fault = faults_of(rows, metric)
+        yield f"{fault[0].upper()}{fault[1:]}{_bounds(scored[metric])}."
 
 
 def _uncalibrated(rows: Tally) -> dict[str, Figures]:
@@ -193,24 +197,28 @@ def _constant(rows: Tally) -> Iterator[str]:
 
 
 def _mean(row: Figures) -> str:
-    """A mean with its interval, and where scores are missing with its limits if each were the lowest or the highest."""
-    mean = with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
+    return with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
+
+
+def _bounds(row: Figures) -> str:
+    """Where the mean would be if each missing score were the lowest or the highest; empty where none is missing."""
     if row["scored"] == row["count"] or row.get("bound_low") is None:
-        return mean
-    low = figure(row["bound_low"])
-    high = figure(row["bound_high"])
-    return f"{mean} ({low} to {high} with the missing scores)"
+        return ""
+    return f"; with the missing scores the mean is from {figure(row['bound_low'])} to {figure(row['bound_high'])}"
 
 
-def _faults(metric: str, scores: Floats, scale: Scale, is_claim: bool) -> str:
-    """`in 7 of 12 rows the response says something that its contexts do not support`.
+def faults_of(rows: Tally, metric: str) -> str:
+    """`in 7 of 12 rows the response says something that its contexts do not support`; empty for other ranges.
 
     A probability below 1 says no such thing, nor does a share above a threshold that no label has set.
     """
-    known = scores[~np.isnan(scores)]
+    scale = rows.scales[metric]
+    if (scale.low, scale.high, scale.better) != BEST_IS_1:
+        return ""
+    known = rows.scores[metric][~np.isnan(rows.scores[metric])]
     below = int(np.count_nonzero(known < 1 - TIE))
     fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
-    if not is_claim or (metric in OF_SENTENCES and scale.kind == "continuous"):
+    if metric in _uncalibrated(rows) or (metric in OF_SENTENCES and scale.kind == "continuous"):
         fault = None
     if not below:
         return f"no score of {counted(len(known), 'row')} is below 1"
@@ -258,7 +266,7 @@ def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
     sentences = []
     enough = have_both & ~refused & (recall >= 1 - TIE)
-    if enough.any():
+    if np.count_nonzero(enough) >= FEWEST:
         share = _share(faithfulness < 1 - TIE, enough, rows, "faithfulness below 1", "the generator")
         which = "whose contexts hold the whole reference (context_recall 1)"
         sentences.append(f"of {counted(int(enough.sum()), 'row')} {which}, {share}")
@@ -267,7 +275,9 @@ def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     known = ~np.isnan(recall) & ~np.isnan(scores) & ~refused
     low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
     lacking = recall < 1 - TIE
-    if low.any() and (known & ~low).any() and (known & ~lacking).any():  # else theirs must be the share of all rows
+    if (
+        np.count_nonzero(known) >= FEWEST and low.any() and (known & ~low).any() and (known & ~lacking).any()
+    ):  # else theirs must be the share of all rows
         of_all = f"; of all {int(known.sum()):,} counted rows {100 * np.mean(lacking[known]):.0f} %"
         sentences.append(
             f"of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "

@@ -28,6 +28,7 @@ from .status import note_rewritten as note_rewritten
 from .status import outcome as outcome
 from .status import read_finished as read_finished
 from .status import read_status as read_status
+from .status import times_of as times_of
 from .worker_journal import Start as Start
 from .workers import ALONE as ALONE
 from .workers import DEVICES as DEVICES

@@ -72,6 +72,7 @@ class Cells:
         self.plan = journal.plan
         self._open: dict[int, Chunk] = {}
         self._done = 0
+        self._tokens = ACTIVITY.tokens
 
     def __iter__(self) -> Iterator[Cell]:
         """The cells to make; a chunk is opened when the cells of the one before have been taken."""
@@ -146,7 +147,9 @@ class Cells:
             "made": chunk.made,
             "began": chunk.began,
             "ended": now(),
+            "tokens": max(0, ACTIVITY.tokens - self._tokens),  # since the chunk that was finished before
         }
+        self._tokens = ACTIVITY.tokens
         self.journal.publish(chunk.number, [chunk.lines[place] for place in chunk.cells], note)
         self._drop(chunk)
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rag_evaluator.files import file_digest, write_json
-from rag_evaluator.results import partial_rows
+from rag_evaluator.results import Times, partial_rows
 
 from .journal import MAIN_TASK, SCORES, SILENT_SECONDS, Journal, journals_in
 from .workers import WorkerNote
@@ -44,6 +44,20 @@ def read_finished(journal: Journal) -> Finished | None:
     except (OSError, ValidationError):
         return None
     return note if note.plan == journal.digest else None
+
+
+def times_of(journal: Journal) -> Times:
+    """When its last chunk was finished, in how many seconds of work, those of several workers at a time counted once,
+    and with how many tokens."""
+    footers = [journal.read_footer(chunk) for chunk in sorted(journal.published())]
+    spans = sorted((footer["began"], footer["ended"]) for footer in footers if "began" in footer)
+    seconds = 0.0
+    until = 0.0
+    for began, ended in spans:
+        seconds += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    tokens = sum(footer.get("tokens", 0) for footer in footers)
+    return Times(until, round(seconds, 3), tokens) if spans else Times()
 
 
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:

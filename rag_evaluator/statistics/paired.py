@@ -75,15 +75,24 @@ def smallest_difference(
 
 
 def rows_needed(
-    std: float | None, effect: float, design_effect: float = 1.0, squares: float = 0.0, width: float | None = None
+    std: float | None,
+    effect: float,
+    design_effect: float = 1.0,
+    squares: float = 0.0,
+    width: float | None = None,
+    alpha: float = ALPHA,
 ) -> int | None:
-    """The rows with which a true mean difference of `effect` is found with this power; None as above."""
+    """The rows with which a true mean difference of `effect` is found with this power; None as above.
+
+    Args:
+        alpha: what the p-value must not exceed.
+    """
     if std is None or std <= TIE:
         return None
 
     def is_enough(independent: int) -> bool:
-        power = _power(effect / math.sqrt(std**2 + squares / independent), independent)
-        outweighs = width is None or _outweighs_unseen(effect / width, std / width, independent)
+        power = _power(effect / math.sqrt(std**2 + squares / independent), independent, alpha)
+        outweighs = width is None or _outweighs_unseen(effect / width, std / width, independent, alpha)
         return outweighs and not power < POWER  # NaN: no doubt
 
     independent = bisect_left(range(UNLIMITED + 1), True, lo=FEWEST, key=is_enough)
@@ -92,7 +101,7 @@ def rows_needed(
     return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58
 
 
-def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
+def _outweighs_unseen(mean: float, std: float, n: float, alpha: float = ALPHA) -> bool:
     """Whether the test of `unseen_root` has this power: whether it finds the mean that 80 of 100 samples exceed.
 
     Half of the n gains are `std` above their mean, half below. k is the root between 0 and 1 of
@@ -111,14 +120,14 @@ def _outweighs_unseen(mean: float, std: float, n: float) -> bool:
     linear = n * (middle - product) + 2 * UNSEEN * middle
     k = 2 * slope / (linear + math.sqrt(linear**2 + 4 * (n + UNSEEN) * product * slope))
     squared = n * (math.log1p(k * low) + math.log1p(k * high)) + 2 * UNSEEN * math.log1p(-k)
-    return bool(squared >= ndtri(ALPHA / 2) ** 2)
+    return bool(squared >= ndtri(alpha / 2) ** 2)
 
 
-def _power(size: float, n: int) -> float:
+def _power(size: float, n: int, alpha: float) -> float:
     """The power of the two-sided t test of a mean of n differences; `size`: the true mean over their deviation."""
     from scipy.special import nctdtr, stdtrit
 
-    limit = stdtrit(n - 1, 1 - ALPHA / 2)
+    limit = stdtrit(n - 1, 1 - alpha / 2)
     shift = size * math.sqrt(n)
     return float(1 - nctdtr(n - 1, shift, limit) + nctdtr(n - 1, shift, -limit))
 
@@ -145,6 +154,8 @@ class MetricComparison:
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all, or no
             difference on the scale is found.
         rows_needed: to find the effect that was asked for; None where rows do not differ, and of one or two clusters.
+        rows_to_settle: to show a true difference of the size found, after the correction for all tests; None as above,
+            and for one below the effect that was asked for.
         only_a, only_b: rows that only this side scored.
         margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
         decisive: the difference with the interval that the margin is held against, for 95 %; None: it is `difference`.
@@ -162,6 +173,7 @@ class MetricComparison:
     losses: int
     smallest_difference: float | None = None
     rows_needed: int | None
+    rows_to_settle: int | None = None
     only_a: int = 0
     only_b: int = 0
     margin: float | None = None
@@ -213,7 +225,8 @@ def compare_scores(
         tested: whether p-values are wanted.
         margins: metric -> a difference that does not matter.
     """
-    rows = [_compared(pair, clusters, weights, effect, level) for pair in pairs]
+    alpha = ALPHA / len(pairs) if tested and pairs else None
+    rows = [_compared(pair, clusters, weights, effect, level, alpha) for pair in pairs]
     tests = [row.p if tested else None for row in rows]
     return [
         replace(row, p=p, p_holm=adjusted, margin=(margins or {}).get(row.metric))
@@ -222,9 +235,14 @@ def compare_scores(
 
 
 def _compared(
-    pair: Paired, clusters: Sequence[str | None] | None, weights: Floats | None, effect: float, level: float
+    pair: Paired,
+    clusters: Sequence[str | None] | None,
+    weights: Floats | None,
+    effect: float,
+    level: float,
+    alpha: float | None,
 ) -> MetricComparison:
-    """A pair with its own p-value; the arguments are those of `compare_scores`."""
+    """A pair with its own p-value; the arguments are those of `compare_scores`, and what p is held against."""
     a = pair.a
     b = pair.b
     differences = pair.b - pair.a
@@ -237,6 +255,7 @@ def _compared(
     # of rows or clusters; one cluster says nothing of others
     spread = None if difference.stderr is None else difference.stderr * math.sqrt(units)
     smallest = smallest_difference(spread, difference.n, design, squares, pair.scale.width)
+    found = abs(difference.mean or 0.0)
     is_hopeless = difference.is_clustered and units <= FEWEST + TIE  # more rows of so few clusters do not help
     return MetricComparison(
         metric=pair.metric,
@@ -251,6 +270,9 @@ def _compared(
         losses=int(np.count_nonzero(gains < -TIE)),
         smallest_difference=None if smallest is None or smallest > pair.scale.width else smallest,
         rows_needed=None if is_hopeless else rows_needed(spread, effect, design, squares, pair.scale.width),
+        rows_to_settle=None
+        if is_hopeless or alpha is None or found < effect
+        else rows_needed(spread, found, design, squares, pair.scale.width, alpha),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

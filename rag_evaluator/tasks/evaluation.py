@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config import find_language, make_config
 from rag_evaluator.dataset import REWRITTEN, CheckedRows, Sample, rows_again
 from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
-from rag_evaluator.files import file_digest
+from rag_evaluator.files import file_digest, write_json
 from rag_evaluator.hub import is_unnamed
 from rag_evaluator.metrics import (
     Metrics,
@@ -29,6 +30,7 @@ from rag_evaluator.results import (
     PROBABILITIES,
     REFUSED,
     SCORES,
+    TIMES,
     Heading,
     Results,
     Row,
@@ -49,6 +51,7 @@ from rag_evaluator.run import (
     Table,
     Work,
     auto_chunk_size,
+    times_of,
 )
 
 from .finished import with_rewrites
@@ -137,6 +140,7 @@ class Evaluation(Stage):
     def write(self, table: Table, folder: Path) -> Sequence[str]:
         scored = ScoredTable(table, self)
         write_table(Heading(scored.columns(table.marks), scored.metrics, scored.manifest), scored, folder)
+        write_json(folder / TIMES, asdict(times_of(table.journal)))
         is_shown = REPORT not in self.files or write_own_report(folder)
         return self.files if is_shown else FILES
 

@@ -43,8 +43,8 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {F: [1.0, 0.0] * 15, R: HALF * 15, "answer_accuracy": [0.5] * 30},
         {},
         [
-            f"Not settled with 30 rows: faithfulness differs by 0.00 [-0.38, 0.38], {THIS}; a difference of 0.05 "
-            "in faithfulness needs about 3,300 rows.",
+            f"Not settled: b may be better or worse than a, {THIS}. faithfulness 0.50 → 0.50 in 30 shared rows (0.00 "
+            "[-0.38, 0.38]; p 1.00 after correction for 3 metrics). A difference of 0.05 needs about 3,300 rows.",
             "In 30 rows no score of context_recall and answer_accuracy differs.",
         ],
     ),
@@ -65,8 +65,8 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {F: [0.0, 1.0, 1.0] * 10},
         {"clusters": ["one", "one", "two"] * 10},
         [
-            f"Not settled with 30 rows: faithfulness differs by 0.67 [-0.67, 1.00], {THIS}; more rows of the "
-            "same clusters do not help, more clusters do."
+            f"Not settled: b may be better or worse than a, {THIS}. faithfulness 0.00 → 0.67 in 30 shared rows (+0.67 "
+            "[-0.67, 1.00]; p 0.49). More rows of the same clusters do not help, more clusters do."
         ],
     ),
     "another judge": (
@@ -117,7 +117,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {F: [0, 0, 0, 0.5] * 3 + [1] * 12, R: [1] * 20 + [0] * 4},
         {},
         [
-            f"Lowest mean: faithfulness 0.56 [0.37, 0.74]: in 12 of 24 rows {UNSUPPORTED}, {THIS}.",
+            f"Lowest mean: faithfulness 0.56 [0.37, 0.74], {THIS}.",
+            f"In 12 of 24 rows {UNSUPPORTED}.",
             f"Where to look, {THIS}: of 20 rows whose contexts hold the whole reference (context_recall 1), 12 have "
             "faithfulness below 1 (60 % [37, 79]): they point to the generator.",
             "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all 24 counted "
@@ -147,8 +148,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {F: [1, NAN] * 15},
         {},
         [
-            f"Mean of faithfulness 1.00 [0.75, 1.00] (0.50 to 1.00 with the missing scores): no score of 15 rows "
-            f"is below 1, {THIS}.",
+            f"Mean of faithfulness 1.00 [0.75, 1.00], {THIS}.",
+            "No score of 15 rows is below 1; with the missing scores the mean is from 0.50 to 1.00.",
             "15 of 30 scores of faithfulness are missing (the judge gave no answer).",
         ],
     ),
@@ -161,22 +162,32 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {F: [1, 0, 1, 0.5] * 2, R: [1, 1, 0, 0] * 2},
         {"judge": "demo", "language": "japanese"},
         [
-            "Lowest mean: context_recall 0.50 [0.17, 0.83]: in 4 of 8 rows the contexts lack something that the "
-            "reference says, according to the toy judge, which does not know Japanese.",
+            "Lowest mean: context_recall 0.50 [0.17, 0.83], according to the toy judge, which does not know Japanese.",
+            "In 4 of 8 rows the contexts lack something that the reference says.",
             "Worst rows: 3, 7, 1, 5, 2.",
         ],
     ),
     "refusals are apart": (
-        {F: [0, 0, 1, 1, 0, 1], R: [1, 1, 1, 0, 0, 1], "answer_relevancy": [0, 0.5, 0.6, 0.7, 0, 0.9]},
+        {F: [0, 0, 1, 1, 0, 1] * 4, R: [1, 1, 1, 0, 0, 1] * 4, "answer_relevancy": [0, 0.5, 0.6, 0.7, 0, 0.9] * 4},
         {},
         [
-            f"Lowest mean: faithfulness 0.50 [0.13, 0.87]: in 3 of 6 rows {UNSUPPORTED}, {THIS}.",
-            f"Where to look, {THIS}: of 3 rows whose contexts hold the whole reference (context_recall 1), 1 has "
-            "faithfulness below 1 (33 % [1, 94]): it points to the generator.",
-            "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all 4 counted "
+            f"Lowest mean: faithfulness 0.50 [0.30, 0.70], {THIS}.",
+            f"In 12 of 24 rows {UNSUPPORTED}.",
+            f"Where to look, {THIS}: of 12 rows whose contexts hold the whole reference (context_recall 1), 4 have "
+            "faithfulness below 1 (33 % [12, 64]): they point to the generator.",
+            "Of 4 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 75]; of all 16 counted "
             "rows 25 %): nothing points to retrieval.",
-            "Not counted there: 2 rows whose response the judge takes for a refusal.",
-            "Worst rows: 4, 0, 1, 3, 2.",
+            "Not counted there: 8 rows whose response the judge takes for a refusal.",
+            "Worst rows: 4, 10, 16, 22, 0.",
+        ],
+    ),
+    "fewer than ten rows point nowhere": (
+        {F: [0, 0, 1, 1, 0, 1], R: [1, 1, 1, 0, 0, 1]},
+        {},
+        [
+            f"Lowest mean: faithfulness 0.50 [0.13, 0.87], {THIS}.",
+            f"In 3 of 6 rows {UNSUPPORTED}.",
+            "Worst rows: 4, 0, 1, 3.",
         ],
     ),
 }

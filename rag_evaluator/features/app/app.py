@@ -200,9 +200,9 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
 
         reviews = Reviews(state, who)
         if state.has_labels:
-            from .label import LabelRoutes, drawn_rows
+            from .label import LabelRoutes, drawn_rows, judged_choices
 
-            reviews = Reviews(state, who, drawn_rows)
+            reviews = Reviews(state, who, drawn_rows, judged_choices)
             routes += LabelRoutes(reviews).routes()
         routes += reviews.routes()
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)

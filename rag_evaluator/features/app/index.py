@@ -15,6 +15,7 @@ from rag_evaluator.results import Run
 from .answers import BadRequest
 
 GROUP = "group:"  # before the name of a column that is no metric
+WORK = "group:judge's work"  # a list of flags
 NEAR = 1e-9  # what a score may be beyond a bound, as bounds are written in decimals
 
 
@@ -27,6 +28,7 @@ class RowQuery(BaseModel):
         search: words that are all somewhere in the texts of the row, in any case.
         missing: only rows without a score of `metric`, or of any metric where none is chosen.
         metric, min, max: only rows whose score is within the range, both ends included.
+        groups: key of a column -> only rows of this group, or with this flag.
         offset, limit: which of these rows.
     """
 
@@ -39,6 +41,7 @@ class RowQuery(BaseModel):
     metric: str | None = None
     min: FiniteFloat | None = None
     max: FiniteFloat | None = None
+    groups: dict[str, str] = {}
     offset: int = Field(0, ge=0, le=10**12)
     limit: int = Field(50, ge=1, le=500)
 
@@ -66,6 +69,11 @@ class RowQuery(BaseModel):
             if bound is not None:
                 parts.append(f"{chosen[0]} {sign} ?")
                 values.append(bound + near)
+        for name, group in self.groups.items():
+            parts.append(
+                "instr(', ' || " + columns[name] + " || ', ', ?) > 0" if name == WORK else f"{columns[name]} = ?"
+            )
+            values.append(f", {group}, " if name == WORK else group)
         return " AND ".join(parts), values
 
     def order(self, columns: Mapping[str, str]) -> str:
@@ -79,14 +87,18 @@ class RowQuery(BaseModel):
 
 def read_query(values: Mapping[str, str], runs: Sequence[Run]) -> RowQuery:
     """Read the query of an address, for the table of runs. Raises `BadRequest`."""
+    given = {name: value for name, value in values.items() if value != "" and not name.startswith(GROUP)}
+    groups = {name: value for name, value in values.items() if value != "" and name.startswith(GROUP)}
     try:
-        query = RowQuery.model_validate({name: value for name, value in values.items() if value != ""})
+        query = RowQuery.model_validate({**given, "groups": groups})
     except ValidationError as error:
         raise BadRequest(f"The query of this address cannot be read: {error}.") from error
     columns = [column.key for column in columns_of(runs)]
     metrics = [name for name in columns if not name.startswith(GROUP)]
     if query.sort not in ("row", "worst", "question", *columns) or query.metric not in (None, *metrics):
         raise BadRequest(f"There is no column {query.metric or query.sort!r:.80}.")
+    if unknown := groups.keys() - set(columns):
+        raise BadRequest(f"There is no column {min(unknown)!r:.80}.")
     if query.metric is None and (query.min, query.max) != (None, None):
         raise BadRequest("A range needs the metric that it is of.")
     return query

@@ -25,6 +25,7 @@ from rag_evaluator.features.certify import (
     DrawRecord,
     choices_of,
     columns_read,
+    draw_rows,
     draws_in,
     question_of,
     read_draw,
@@ -38,6 +39,9 @@ from .answers import BadRequest, as_page, number_of, page, render
 from .review import Reviews, keep_sent
 from .state import NotThere
 from .store import ReviewRecord, ReviewStore
+
+DRAWN = 100  # rows of a draw that the page makes
+WRONG = "wrong"  # in place of a draw's name: labels of rows that a person chose, as the judge is wrong there
 
 
 def draws_of(run: Run) -> dict[str, DrawRecord]:
@@ -105,13 +109,13 @@ def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str])
     }
 
 
-def label_path(store: ReviewStore, draw: str, by: str) -> Path:
-    """The table of a person's labels: `labels/<draw>.<name>.jsonl`."""
+def label_path(store: ReviewStore, draw: str | None, by: str) -> Path:
+    """The table of a person's labels: `labels/<draw>.<name>.jsonl`; `labels/wrong.<name>.jsonl` of rows not drawn."""
     names = list(dict.fromkeys(record.by for record in store.of_draw(draw)))  # in the order of their first labels
-    return store.folder / FOLDER / f"{draw}.{safe_names(names)[names.index(by)]}.jsonl"
+    return store.folder / FOLDER / f"{draw or WRONG}.{safe_names(names)[names.index(by)]}.jsonl"
 
 
-def write_label_table(store: ReviewStore, draw: str, by: str, digests: Sequence[str]) -> Path:
+def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> Path:
     """Write the labels of a person again, as `reviews.jsonl` has them, in the long form that `certify` reads.
 
     Args:
@@ -127,7 +131,14 @@ def write_label_table(store: ReviewStore, draw: str, by: str, digests: Sequence[
 
 def _line(record: ReviewRecord) -> JsonDict:
     line = {ROW: record.row, SAMPLE: record.sample, ANNOTATOR: record.by, METRIC: record.field}
-    return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw}
+    note = {} if record.note is None else {"note": record.note}
+    return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw, **note}
+
+
+def judged_choices(run: Run) -> dict[str, list[tuple[str, str, float]]]:
+    """Metric that a judge scored -> the labels that a whole score of it can have, see `choices`."""
+    scales = scales_of(run.manifest, run.summary)
+    return {name: choices(scales[name], False) for name in run.metrics if is_judged(run.manifest, name)}
 
 
 class DrawQuestions:
@@ -166,6 +177,8 @@ class LabelRoutes:
         return [
             Route("/label/{path:path}", self.page),
             Route("/api/label/item/{path:path}", self.item),
+            Route("/api/label/draw/{path:path}", partial(keep_sent, self.draw), methods=["POST"]),
+            Route("/api/label/wrong/{path:path}", partial(keep_sent, self.keep_wrong), methods=["POST"]),
             Route("/api/label/record/{path:path}", partial(keep_sent, self.keep), methods=["POST"]),
         ]
 
@@ -183,6 +196,7 @@ class LabelRoutes:
             "draws": draws,
             "sheet": command("certify", "sheet", run.folder, "--out", "labels.xlsx"),
             "query": request.url.query,
+            "size": min(DRAWN, run.count),
         }
         return page("label.html", self.reviews.state, run.title, **values)
 
@@ -247,3 +261,28 @@ class LabelRoutes:
         known = {"kind": "label", "row": item.row, "sample": sample, "draw": asked.draw}
         asked.store.add(self.reviews.record(path, **known, **label))
         write_label_table(asked.store, asked.draw, self.reviews.who, asked.run.digests)
+
+    def draw(self, path: str, values: Json) -> None:
+        """Draw rows to be labelled."""
+        run = self.reviews.run(path)
+        draw_rows(run.folder, min(DRAWN, run.count))
+
+    def keep_wrong(self, path: str, values: Json) -> None:
+        """Keep what a person says against the judge, as the label of a row that was not drawn."""
+        run = self.reviews.run(path)
+        row = values.get("row")
+        metric = values.get("field")
+        offered = [value for _, _, value in judged_choices(run).get(str(metric), ())]
+        if type(row) is not int or row in self.reviews.blind(run) or values.get("after") not in offered:
+            raise BadRequest(f"expected a row whose scores are shown, a metric of the judge, and a label of {offered}.")
+        if values.get("sample") != (sample := self.reviews.sample(run, row)):
+            raise BadRequest("this row is another one since: it was judged again. Load the page again.")
+        store = self.reviews.store(run)
+        by = self.reviews.who
+        known = (
+            record for record in store.labels(None, by, run.digests) if (record.row, record.field) == (row, metric)
+        )
+        before = next((record.after for record in known), None)
+        said = {"field": metric, "before": before, "after": values["after"], "note": values.get("note") or None}
+        store.add(self.reviews.record(path, kind="label", row=row, sample=sample, **said))
+        write_label_table(store, None, by, run.digests)

@@ -62,11 +62,13 @@ class Reviews:
 
     Attributes:
         drawn: run -> name of a draw for blind labels -> its rows.
+        offered: run -> metric -> the labels that a person can give a score: key, word, value.
     """
 
     state: AppState
     who: str
     drawn: Callable[[Run], Mapping[str, Sequence[int]]] = lambda run: {}
+    offered: Callable[[Run], Mapping[str, Sequence[tuple[str, str, float]]]] = lambda run: {}
     _stores: dict[Path, ReviewStore] = field(default_factory=dict)
 
     def routes(self) -> list[BaseRoute]:
@@ -132,7 +134,7 @@ class Reviews:
             ("reviewed", "Reviewed", "Somebody has flagged or corrected these, the last ones first.", reviewed),
         ]
         values = {"path": path, "flags": FLAGS, "fields": NAMES, "queues": queues, "rows": run.count}
-        return page("review.html", self.state, run.title, **values)
+        return page("review.html", self.state, run.title, offered=self.offered(run), **values)
 
     def shown_row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""

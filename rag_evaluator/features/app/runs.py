@@ -46,7 +46,8 @@ class RunEntry:
     Attributes:
         path: below the root; its address.
         state: `finished`, `running`, `stopped` or `damaged`.
-        when: when its files were written, or its journal; seconds since the epoch.
+        when: when it was finished, else when its files were written, or its journal; seconds since the epoch.
+        took: how long it took, its tokens, as far as known.
         about: what its manifest says of it, else its journal.
         metrics: those of its rows; empty while there are no rows, or where they cannot be shown.
         lines: the figures of each metric; empty while there are none.
@@ -63,6 +64,7 @@ class RunEntry:
     lines: Mapping[str, MetricLine]
     parts: Sequence[RunPart]
     error: str
+    took: str = ""
 
     @property
     def date(self) -> str:
@@ -121,7 +123,9 @@ def entry_of(state: AppState, path: str) -> RunEntry:
     shown = next((word for word in ("damaged", "running", "stopped") if word in states), "finished")
     files = (run.folder / name for name in (SCORES, "summary.json", "journal/manifest.json"))
     when = max((file.stat().st_mtime for file in files if file.is_file()), default=0.0)
-    return RunEntry(path, name, shown, when, about, metrics, lines, parts, " ".join(errors))
+    when = run.times.finished or when
+    took = " · ".join(run.times.words()[1:])
+    return RunEntry(path, name, shown, when, about, metrics, lines, parts, " ".join(errors), took)
 
 
 def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:

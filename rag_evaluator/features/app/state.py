@@ -12,15 +12,15 @@ from typing import Generic, TypeVar
 
 from rag_evaluator.config import all_features
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.results import DETAILS, SCORES, Comparison, Run
+from rag_evaluator.results import DETAILS, SCORES, TIMES, Comparison, Run
 
 Value = TypeVar("Value")
 DEPTH = 4  # folders below the root in which runs are looked for
 RESULTS = ("manifest.json", "summary.json", SCORES)  # one of them is there when a run has been written
-READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", "journal")  # what is shown
+READ = (*RESULTS, DETAILS, TIMES, "prompts.json", "reviews.jsonl", "journal")  # what is shown
 MOST_OPEN = 8  # runs whose files are known; the offsets of a million rows take 8 MB
 Stamp = tuple[tuple[int, int, int], ...]  # number, size and time of change of each file
-FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json")  # that pages are made from
+FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json", TIMES)  # that pages are made from
 
 
 class NotThere(RagEvaluatorError):

@@ -22,7 +22,7 @@ Kind = Literal["flag", "correct", "label", "close"]
 FLAGS = ("too_easy", "ambiguous", "not_answerable", "duplicate")
 CORRECTED = ("user_input", "reference", "reference_contexts")
 """Columns that belong to the dataset; what the system retrieved and answered is not for a reviewer to change."""
-OPTIONAL = ("statement", "draw")
+OPTIONAL = ("statement", "draw", "note")
 
 Key = tuple[str, int | None, str | None, str, str | None, str | None, str | None]
 FIELDS: Mapping[str, Sequence[str]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
@@ -58,6 +58,7 @@ class ReviewRecord:
             label a number; a label that is None is taken back.
         statement: that is labelled; None: the whole score.
         draw: name of the draw that a label or a `close` belongs to; None: the row was not drawn.
+        note: why, in the person's words; None without one.
     """
 
     id: str
@@ -72,6 +73,7 @@ class ReviewRecord:
     after: Any = None
     statement: str | None = None
     draw: str | None = None
+    note: str | None = None
 
     @property
     def key(self) -> Key:
@@ -101,6 +103,7 @@ def checked(record: ReviewRecord) -> ReviewRecord:
         "sample": record.sample is None if is_close else _is_text(record.sample),
         "draw": _is_text(record.draw) or (record.draw is None and not is_close),
         "statement": record.statement is None or isinstance(record.statement, str),
+        "note": record.note is None or isinstance(record.note, str),
         "field": record.field in FIELDS[str(kind)] if str(kind) in FIELDS else _is_text(record.field),
         "after": not (needed and is_blank(after)) and (after is None or is_value(after)),
         "before": record.before is None or is_value(record.before),
@@ -185,8 +188,8 @@ class ReviewStore:
         """What people have said of a row whose digest is `sample`; of another in its place nothing."""
         return [record for record in self.records() if (record.row, record.sample) == (row, sample)]
 
-    def labels(self, draw: str, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
-        """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
+    def labels(self, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
+        """A person's labels of a draw, None: of rows that were not drawn: the last of each item, as first labelled.
 
         Those that were taken back, and those of rows that are others since, are left out.
 
@@ -197,7 +200,7 @@ class ReviewStore:
         kept = [(record.row, record) for record in last.values() if record.after is not None]
         return [record for row, record in kept if row is not None and [*digests[row : row + 1]] == [record.sample]]
 
-    def of_draw(self, draw: str) -> list[ReviewRecord]:
+    def of_draw(self, draw: str | None) -> list[ReviewRecord]:
         return [record for record in self.records() if record.kind == "label" and record.draw == draw]
 
     def is_closed(self, draw: str | None, by: str) -> bool:

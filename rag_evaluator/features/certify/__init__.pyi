@@ -1,5 +1,6 @@
 from .certificate import Certification as Certification
 from .certificate import certify as certify
+from .certificate import draw_rows as draw_rows
 from .certificate import label_sheet as label_sheet
 from .draws import DrawRecord as DrawRecord
 from .draws import draws_in as draws_in

@@ -259,6 +259,27 @@ def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
     return names or possible
 
 
+def draw_rows(results: Path, size: int) -> DrawRecord:
+    """Draw rows of a finished run at random, to be labelled elsewhere than in a sheet, and keep the draw.
+
+    Raises `RagEvaluatorError`; then nothing is written.
+    """
+    record = _drawn(open_run(results), size)
+    write_draw(results, record)
+    return record
+
+
+def _drawn(run: Run, size: int, metrics: Sequence[str] = (), seed: int = 0, sentences: bool = False) -> DrawRecord:
+    """A draw that is not kept yet, see `label_sheet`."""
+    names = _names(run, metrics, sentences)
+    if size < LEAST or len(run.samples) < LEAST:
+        raise ConfigError(
+            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
+        )
+    draw = draw_stratified(run.scores[names[0]], size, seed)
+    return DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
+
+
 def label_sheet(
     results: str | Path,
     out: str | Path,
@@ -296,16 +317,9 @@ def label_sheet(
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
     check_replaceable(path, None, force, [run / "scores.xlsx" for run in (folder, other) if run is not None])
     run = open_run(folder)
-    names = _names(run, metrics, sentences)
-    if size < LEAST or len(run.samples) < LEAST:
-        raise ConfigError(
-            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
-        )
-    if other is None:
-        draw = draw_stratified(run.scores[names[0]], size, seed)
-        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
-    else:
-        record = replace(draw_like(run, other), data=run.data, metrics=names)
+    record = _drawn(run, size, metrics, seed, sentences)
+    if other is not None:
+        record = replace(draw_like(run, other), data=run.data, metrics=record.metrics)
     language = find_language(str(run.config.get("language") or "english")).name
     sheet = (sheet_of_sentences if sentences else sheet_of_rows)(run, record, language)
     write_draw(folder, record)  # before the sheet: without its draw nobody can use what people fill in

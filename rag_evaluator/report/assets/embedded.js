@@ -1,6 +1,8 @@
 // The rows of a report, which are in the file itself: compressed, and unpacked when they are needed.
 "use strict";
 
+const WORK = "group:judge's work"; // of a row a list of flags
+
 class EmbeddedRows {
   constructor() {
     this.about = JSON.parse(document.getElementById("about").textContent);
@@ -47,11 +49,11 @@ class EmbeddedRows {
     return (await this.unpack(`part-${Math.floor(row / together)}`))[row % together];
   }
 
-  async query({ sort, descending, search, missing, metric, min, max, offset, limit }) {
+  async query({ sort, descending, search, missing, metric, min, max, offset, limit, ...groups }) {
     const index = await this.unpack("index");
-    const asked = JSON.stringify([sort, descending, search, missing, metric, min, max]);
+    const asked = JSON.stringify([sort, descending, search, missing, metric, min, max, groups]);
     if (this.asked !== asked) {
-      this.places = this.sorted(index, await this.filtered(index, { search, missing, metric, min, max }), sort, descending);
+      this.places = this.sorted(index, await this.filtered(index, { search, missing, metric, min, max, groups }), sort, descending);
       this.asked = asked;
     }
     this.index = index;
@@ -69,8 +71,13 @@ class EmbeddedRows {
     return { row: place, question: index.question[place], texts: at(index.texts), groups: at(index.groups), scores: at(index.scores) };
   }
 
-  async filtered(index, { search, missing, metric, min, max }) {
+  async filtered(index, { search, missing, metric, min, max, groups }) {
     let places = index.question.map((_, place) => place);
+    for (const [key, value] of Object.entries(groups)) {
+      const cells = index.groups[key.slice("group:".length)] ?? [];
+      const fits = key === WORK ? (cell) => cell?.split(", ").includes(value) : (cell) => cell === value;
+      places = places.filter((place) => fits(cells[place]));
+    }
     const values = index.scores[metric];
     if (values) {
       const [low, high] = [min === null ? -Infinity : min - 1e-9, max === null ? Infinity : max + 1e-9];

@@ -10,6 +10,7 @@ class RowDialog {
     dialog.querySelector(".row-bar .before").addEventListener("click", () => this.turn(-1));
     dialog.querySelector(".row-bar .after").addEventListener("click", () => this.turn(1));
     dialog.querySelector(".row-bar .close").addEventListener("click", () => this.leave());
+    for (const button of dialog.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copyRow(dialog, this.row, button.dataset.copy));
     dialog.addEventListener("cancel", (event) => {
       event.preventDefault(); // Esc: the hash changes, and with it the page
       this.leave();
@@ -32,6 +33,7 @@ class RowDialog {
     if (!this.dialog.open) this.dialog.showModal();
     if (row === this.row) return;
     this.row = row;
+    this.dialog.querySelector(".copied").textContent = "";
     this.name(this.table.source.label(row));
     this.dialog.querySelector(".row-bar .link").setAttribute("href", `#row=${row}`);
     this.body.replaceChildren(element("p", { class: "quiet" }, "Loading …"));

@@ -7,6 +7,7 @@ const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: 
 
 const SIGNS = { good: "✓", middle: "◐", bad: "✗" };
 const ARROWS = { good: "▲", bad: "▼" };
+const UNUSUAL = "unusual in this run";
 
 /** Where a score is on its range, as `tone_of` in judgement.py says it; a range that nobody knows is NaN. */
 function scoreTone(value, low, high, better) {
@@ -26,11 +27,12 @@ function isMarked(value, quarter, better) {
   return better === "lower" ? value > Number(quarter) : value < Number(quarter); // NaN where nobody knows
 }
 
-/** A number with its tone: by a sign, and a word to whom it is read. */
-function tonedElement(text, tone, signs, marked) {
-  const sign = signs[tone] ? [element("span", { class: "sign", "aria-hidden": "true" }, signs[tone])] : [];
-  const word = sign.length ? [element("span", { class: "visually-hidden" }, `, ${tone}`)] : [];
-  return element("span", { class: `toned ${tone}${marked ? " marked" : ""}` }, ...sign, text, ...word);
+/** A number: its colour says where it is on its range, a sign and a word say that or how it changed. */
+function tonedElement(text, tone, sign, word, marked) {
+  const unusual = marked ? UNUSUAL : null;
+  const words = [sign && word, unusual].filter(Boolean).map((said) => `, ${said}`).join("");
+  const parts = sign ? [element("span", { class: "sign", "aria-hidden": "true" }, sign), text] : [text];
+  return element("span", { class: `toned ${tone}${marked ? " marked" : ""}`, title: unusual }, ...parts, element("span", { class: "visually-hidden" }, words));
 }
 
 class RowTable {
@@ -50,7 +52,10 @@ class RowTable {
     this.asked = 0;
     this.drawn = () => {}; // called when rows are there
     this.answer = { total: 0, rows: [] };
+    this.groups = this.columns.map((column) => column.dataset.key).filter((key) => key.startsWith("group:"));
     this.listen();
+    startColumns(this);
+    section.querySelector(".csv").addEventListener("click", () => downloadRows(this));
     startTableKeys(this);
     this.watchWidth();
     this.show(true);
@@ -70,7 +75,7 @@ class RowTable {
     });
     addEventListener("beforeprint", () => this.drawPrinted());
     addEventListener("afterprint", () => this.draw());
-    this.section.querySelector(".clear").addEventListener("click", () => this.state.set({ ...NO_FILTERS, sort: null, descending: null }));
+    this.section.querySelector(".clear").addEventListener("click", () => this.state.set({ ...NO_FILTERS, ...Object.fromEntries(this.groups.map((key) => [key, null])), sort: null, descending: null }));
     this.pager.querySelector(".before").addEventListener("click", () => this.turn(-1));
     this.pager.querySelector(".after").addEventListener("click", () => this.turn(1));
     document.addEventListener("click", (event) => {
@@ -102,7 +107,8 @@ class RowTable {
   /** What the state asks of the source. */
   queryOf(state) {
     const limit = (value) => (value === undefined || value === "" || Number.isNaN(Number(value)) ? null : Number(value));
-    const filtered = state.sort || state.metric || state.search || state.missing || state.offset;
+    const groups = Object.fromEntries(this.groups.filter((key) => state[key]).map((key) => [key, state[key]]));
+    const filtered = Object.keys(groups).length || state.sort || state.metric || state.search || state.missing || state.offset;
     const page = (row) => Math.floor(row / PAGE_ROWS) * PAGE_ROWS; // the one on which the linked row is
     return {
       sort: state.sort || "row",
@@ -114,6 +120,7 @@ class RowTable {
       max: state.metric ? limit(state.max) : null,
       offset: limit(state.offset) ?? (state.row && !filtered ? page(Number(state.row)) : 0),
       limit: PAGE_ROWS,
+      ...groups,
     };
   }
 
@@ -144,7 +151,9 @@ class RowTable {
       else field.value = state[field.name] ?? "";
     }
     for (const name of ["min", "max"]) this.form.elements[name].disabled = !state.metric;
+    const left = hiddenColumns(state);
     for (const column of this.columns) {
+      column.hidden = left.has(column.dataset.key);
       const sorted = column.dataset.key === this.query.sort;
       if (sorted) column.setAttribute("aria-sort", this.query.descending ? "descending" : "ascending");
       else column.removeAttribute("aria-sort");
@@ -174,10 +183,10 @@ class RowTable {
   }
 
   rowElement(row) {
-    return element("tr", { "data-row": row.row }, ...this.columns.map((column) => this.cell(row, column)));
+    return element("tr", { "data-row": row.row }, ...this.columns.map((column) => this.cell(row, column, column.hidden ? "" : null)));
   }
 
-  cell(row, column) {
+  cell(row, column, hidden) {
     const { key, kind } = column.dataset;
     if (kind === "row") return element("td", { class: "number place" }, this.source.label(row.row));
     if (kind === "question") {
@@ -185,9 +194,9 @@ class RowTable {
       return element("td", { class: "asks" }, link);
     }
     const name = { "data-name": column.textContent };
-    if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key] ?? ""));
-    if (kind === "group") return element("td", { class: "group", ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
-    return element("td", { class: "number score", ...name }, this.scoreElement(row.scores, column.dataset));
+    if (kind === "text") return element("td", { class: "text", hidden }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key] ?? ""));
+    if (kind === "group") return element("td", { class: "group", hidden, ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
+    return element("td", { class: "number score", hidden, ...name }, this.scoreElement(row.scores, column.dataset));
   }
 
   /** A score with its sign; of a run that is compared, with an arrow where it is better or worse than the first. */
@@ -197,8 +206,10 @@ class RowTable {
     const visible = (number) => (Math.abs(number) < 0.005 ? 0 : number); // never "-0.00"
     const text = visible(value).toFixed(2).replace("-", "−");
     const marked = isMarked(value, quarter, better);
-    if (shown === key) return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS, marked);
-    return tonedElement(text, differenceTone(visible(scores[key] ?? 0), better), ARROWS, marked);
+    const tone = scoreTone(value, Number(low), Number(high), better);
+    const moved = differenceTone(visible(scores[key] ?? 0), better);
+    if (shown === key) return tonedElement(text, tone, SIGNS[tone], tone, marked);
+    return tonedElement(text, tone, ARROWS[moved], moved === "good" ? "better" : "worse", marked);
   }
 
   /** The row before or after one in the current order; null where there is none. */

@@ -34,4 +34,6 @@ class LabelPage {
 document.addEventListener("DOMContentLoaded", () => {
   const page = document.getElementById("label");
   if (page) window.labelPage = new LabelPage(page);
+  const draw = document.getElementById("draw");
+  draw?.querySelector("button").addEventListener("click", async () => (await save(draw, {})) && location.reload());
 });

@@ -24,6 +24,7 @@ class ReviewPage {
     this.areas = [...this.form.querySelectorAll("textarea")];
     this.flags = [...page.querySelectorAll(".flag")];
     this.edit = page.querySelector("button.edit");
+    this.wrong = page.querySelector("form.wrong"); // null where labels cannot be given
     this.state = new HashState(() => this.open());
     this.listen();
     this.open();
@@ -40,6 +41,10 @@ class ReviewPage {
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.submit();
+    });
+    this.wrong?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.saving = this.saving.then(() => this.contradict());
     });
     this.form.addEventListener("keydown", (event) => {
       if (event.key === "Escape") this.leave();
@@ -92,6 +97,7 @@ class ReviewPage {
     this.known = null;
     this.form.hidden = true;
     this.page.querySelector(".tools").hidden = true;
+    if (this.wrong) this.wrong.hidden = true;
     this.page.querySelector(".fragment").replaceChildren();
   }
 
@@ -115,6 +121,10 @@ class ReviewPage {
   /** The flags and texts as they are; what is being typed stays. */
   fill() {
     this.page.querySelector(".tools").hidden = false;
+    if (this.wrong?.hidden) {
+      this.wrong.reset();
+      this.wrong.hidden = false;
+    }
     for (const flag of this.flags) {
       const by = this.known.flags[flag.dataset.flag];
       flag.setAttribute("aria-pressed", String(by !== undefined));
@@ -137,6 +147,15 @@ class ReviewPage {
       const on = name in this.known.flags;
       if (await this.change("flag", name, on, !on)) await this.show();
     });
+  }
+
+  /** Keep a label against the judge's. */
+  async contradict() {
+    const { label, note } = this.wrong.elements;
+    if (!this.known || !label.value) return;
+    const { row, sample } = this.known;
+    const [field, after] = JSON.parse(label.value);
+    if (await save(this.page, { row, sample, field, after, note: note.value.trim() }, undefined, this.wrong.dataset.record)) this.wrong.reset();
   }
 
   change(kind, field, before, after, refused) {

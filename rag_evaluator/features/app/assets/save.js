@@ -2,10 +2,10 @@
 "use strict";
 
 /** Whether a change is on the server's disk. Of one that is not the page says why, and what it showed stays. */
-async function save(page, record, refused = () => {}) {
+async function save(page, record, refused = () => {}, address = page.dataset.record) {
   say(page, "saving", "Saving …");
   try {
-    await ask(page.dataset.record, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(record) });
+    await ask(address, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(record) });
   } catch (error) {
     say(page, "failed", "Not saved", error.message);
     refused(error);

@@ -147,7 +147,8 @@ def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
     judge = judged_by([rows.manifest], lowest, useful)
     if least is None:
         most = counted(max(row["scored"] for row in scored.values()), "row")
-        yield f"Mean{'' if len(lowest) == 1 else 's'} over {most}: {means}{judge}."
+        ends = _bounds(scored[lowest[0]]) if len(lowest) == 1 else ""
+        yield f"Mean{'' if len(lowest) == 1 else 's'} over {most}: {means}{judge}{ends}."
     elif len(lowest) > 1:
         yield f"{'All scores are the best ones' if least >= 1 - TIE else 'Lowest means'}: {means}{judge}."
     else:

@@ -33,6 +33,8 @@ def test_the_first_screen_has_the_sentences_and_five_worst_rows(
 ) -> None:
     page = opened(new_context, reports("sixty"), viewport=SCREEN)
     first = page.locator("#answer .sentence").first
+    assert len(first.inner_text().split()) <= 20
+    assert page.locator(".tiles li").count() == 6
     assert first.bounding_box()["y"] < 150  # type: ignore[index]
     assert "faithfulness" in first.inner_text()
     worst = worst_rows(Run(runs("sixty")))
@@ -44,6 +46,20 @@ def test_the_first_screen_has_the_sentences_and_five_worst_rows(
             assert text[:60] in shown.inner_text().replace("\n", " "), text
         whole.append(box["y"] + box["height"] <= SCREEN["height"])
     assert whole[:5] == [True] * 5
+
+
+def test_the_first_screen_of_a_comparison_has_the_sentence_the_table_and_two_changed_rows(
+    new_context: Callable[..., Any], reports: Reports
+) -> None:
+    page = opened(new_context, reports("plain", "other"), viewport=SCREEN)
+    rows = page.locator(".changed.worse ol > li")
+    for part in (page.locator(".comparison .sentence").first, page.locator(".sides tbody tr").last, rows.nth(1)):
+        box = part.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= SCREEN["height"]
+    assert page.locator(".sides thead").inner_text().split()[1:3] == ["plain", "other"]
+    page.locator(".sides .open-rows a", has_text="better").last.click()
+    assert page.locator("#rows .count").inner_text() == "7 of 12 rows"
 
 
 def test_a_worst_row_opens_by_mouse_and_keys_and_leads_to_the_whole_text(
@@ -83,7 +99,9 @@ def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
             tone = tone_of(row[metric], *about[metric]["range"], about[metric]["better"])
             assert cell.locator(f".toned.{tone} .sign").inner_text() == SIGNS[tone], (number, metric)
             is_red = cell.locator(".toned").evaluate(GROUND) != "rgba(0, 0, 0, 0)"
-            assert is_red == is_marked(row[metric], about[metric]["better"], summary[metric]["worst_quarter"])
+            assert is_red == (tone == "bad")
+            is_unusual = is_marked(row[metric], about[metric]["better"], summary[metric]["worst_quarter"])
+            assert (cell.locator(".toned.marked[title='unusual in this run']").count() == 1) == is_unusual
 
 
 @pytest.mark.parametrize("name", ["sixty", "missing", "scripts"])

@@ -1,5 +1,7 @@
 """The table of a report: sorted, filtered, searched, by mouse, keys and links."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -186,3 +188,45 @@ def test_each_bin_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Pa
     assert len(bins) > 6 * 4
     queries = [{key: values[0] for key, values in parse_qs(urlsplit(href).fragment).items()} for href, _ in bins]
     assert offline_page.evaluate(TOTALS, queries) == [count for _, count in bins]
+
+
+def test_groups_filter_together_with_a_search_and_what_is_left_is_downloaded(table: Table, runs: Runs) -> None:
+    rows = [row["label"] for row in rows_of(runs("plain"))]
+    wrong = [place for place, label in enumerate(rows) if label == "wrong"]
+    table.page.locator("#rows select[name='group:label']").select_option("wrong")
+    table.shows(wrong)
+    table.page.locator(".choose summary").click()
+    table.page.get_by_label("rouge_", exact=False).last.uncheck()
+    with table.page.expect_download() as download:
+        table.page.locator("#rows .csv").click()
+    lines = download.value.path().read_text("utf-8-sig").splitlines()
+    assert len(lines) == len(wrong) + 1
+    assert lines[0].endswith("context_relevance,faithfulness")
+    table.set("search", "wrong harbour")
+    table.shows([place for place in wrong if "Harbour" in str(rows_of(runs("plain"))[place])])
+
+
+def test_a_click_on_a_bar_and_on_a_group_shows_its_rows(table: Table, runs: Runs) -> None:
+    table.page.locator("svg.bars a").first.click()
+    low = [place for place, value in enumerate(values(runs("plain"), METRICS[0])) if value == 0]
+    table.shows(low)
+    table.page.locator(".groups a", has_text="evasive").click()
+    table.shows([place for place, row in enumerate(rows_of(runs("plain"))) if row["label"] == "evasive"])
+
+
+def test_a_copied_row_is_json_and_markdown_in_which_data_is_text(
+    new_context: Callable[..., Page], reports: Reports
+) -> None:
+    context = new_context()
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{reports('hostile').as_uri()}#row=0")
+    page.locator("dialog article.row").wait_for()
+    copied = []
+    for kind in ("JSON", "Markdown", "link"):
+        page.locator(f"[data-copy={kind}]").click()
+        expect(page.locator(".copied")).to_have_text("Copied")
+        copied.append(page.evaluate("navigator.clipboard.readText()"))
+    assert set(json.loads(copied[0])["scores"]) == {"context_recall", "faithfulness"}
+    assert not re.search(r"(?<!\\)[<>`]", copied[1])
+    assert copied[2].endswith("#row=0")

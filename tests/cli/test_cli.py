@@ -35,6 +35,7 @@ FILES = {
     "prompts.json",
     "manifest.json",
     "report.html",
+    "times.json",
     "journal",
 }
 METRICS = ["answer_relevancy", "context_relevance", "semantic_similarity", "bleu_score"]

@@ -204,6 +204,7 @@ def test_flags_are_kept_in_files_and_reported_first(tmp_path: Path) -> None:
         "prompt). Take a larger judge, or `groundedness` with a verifier."
     )
     assert "copied" in (tmp_path / "report.html").read_text()
+    assert 'name="group:judge&#39;s work"' in (tmp_path / "report.html").read_text()
 
 
 def test_many_flagged_rows_that_have_scores_get_a_sentence() -> None:

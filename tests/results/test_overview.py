@@ -17,7 +17,7 @@ def results(name: str = "demo", shift: float = 0.0, reason: str = "no answer") -
 
 def test_printed_results_are_their_summary() -> None:
     assert str(results()).splitlines() == [
-        "Mean over 3 rows: faithfulness 0.58 [0.09, 0.95] (0.44 to 0.69 with the missing scores).",
+        "Mean over 3 rows: faithfulness 0.58 [0.09, 0.95]; with the missing scores the mean is from 0.44 to 0.69.",
         "1 of 4 scores of faithfulness is missing (no answer).",
         "Worst rows: 2, 0.",
         "demo: 4 rows",

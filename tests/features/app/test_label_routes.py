@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from app_client import client, label, question
+from folders import lines_of
 from labelled_runs import faithful_run, fill
 from starlette.testclient import TestClient
 
-from rag_evaluator import certify, label_sheet
+from rag_evaluator import RagEvaluatorError, certify, label_sheet
+from rag_evaluator.features.certify import draws_in
+from rag_evaluator.results import Run, is_judged
 
 Json = dict[str, Any]  # Any: JSON
 
@@ -159,3 +162,20 @@ def test_a_label_that_nobody_asked_for_is_refused(anna: TestClient, results: Pat
     answer = question(anna, "exact", drawn(results / "exact"))["answers"][0]
     assert label(anna, "exact", answer, **wrong).status_code == status
     assert (results / "exact" / "reviews.jsonl").exists() is (status == 200)
+
+
+def test_the_page_draws_rows_and_a_judge_who_is_wrong_gets_a_label_with_a_note(results: Path) -> None:
+    anna = client(results, who="anna")
+    assert anna.post("/api/label/draw/exact", json={}).status_code == 200
+    assert len(draws_in(results / "exact")) == 1
+    sample = anna.get("/api/review/row/exact/3").json()["sample"]
+    [metric] = [name for name in Run(results / "exact").metrics if is_judged(Run(results / "exact").manifest, name)][:1]
+    said = {"row": 3, "sample": sample, "field": metric, "after": 1, "note": "context 2 <b>has it"}
+    assert anna.post("/api/label/wrong/exact", json={**said, "after": 7}).status_code == 400
+    for given in (0, 1):  # the last one counts
+        assert anna.post("/api/label/wrong/exact", json={**said, "after": given}).status_code == 200
+    [line] = lines_of(results / "exact" / "labels" / "wrong.anna.jsonl")
+    assert (line["row"], line["metric"], line["label"], line["draw"]) == (3, metric, 1, None)
+    assert line["note"] == said["note"]
+    with pytest.raises(RagEvaluatorError, match="1 labels"):
+        certify(results / "exact", results / "exact" / "labels" / "wrong.anna.jsonl")

@@ -182,3 +182,11 @@ def test_the_first_rows_of_a_run_need_no_index_which_takes_seconds_to_make(
         found = asked(app, "/api/rows/run", offset=50, limit=20)
     assert (found["total"], found["all"]) == (len(ROWS), len(ROWS))
     assert [row["row"] for row in found["rows"]] == list(range(50, 70))
+
+
+def test_rows_are_filtered_by_a_group_and_an_unknown_column_is_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    browser = client(tmp_path)
+    shown = browser.get("/api/rows/run", params={"group:team": "north"}).json()
+    assert [row["row"] for row in shown["rows"]] == [0, 2]
+    assert browser.get("/api/rows/run", params={"group:town": "north"}).status_code == 400

@@ -1,6 +1,7 @@
 """Folders of runs that tests begin, and what commands print."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from aliases import Capture, Rows
 from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import all_features
-from rag_evaluator.results import FILES
+from rag_evaluator.results import FILES, TIMES
 
+TIMES_SAID = re.compile(rb'[\d-]{10} [\d:]{5} UTC(</bdi>[^>]*<bdi class="data">[\d,]+ (s|min))?')  # in a report
 WHOLE = len(all_features()) >= 9  # else something was deleted: names and texts that only it needed may stay
 
 
@@ -43,8 +45,8 @@ def bytes_of(results: Path) -> dict[str, bytes]:
 
 
 def contents_of(paths: Iterable[Path]) -> dict[Path, bytes]:
-    """The content of those that are files."""
-    return {path: path.read_bytes() for path in paths if path.is_file()}
+    """The content of those that are files, but for when a run was finished and how long it took."""
+    return {path: TIMES_SAID.sub(b"", path.read_bytes()) for path in paths if path.is_file() and path.name != TIMES}
 
 
 def is_there(command: Sequence[str]) -> bool:

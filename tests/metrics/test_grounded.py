@@ -31,9 +31,9 @@ def test_the_modes_are_share_mean_and_lowest_probability(mode: str, expected: fl
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("share", "no score of 1 row is below 1"),
-        ("mean", "in 1 of 1 row the score is below 1"),
-        ("min", "in 1 of 1 row the score is below 1"),
+        ("share", "No score of 1 row is below 1"),
+        ("mean", "In 1 of 1 row the score is below 1"),
+        ("min", "In 1 of 1 row the score is below 1"),
     ],
 )
 def test_a_probability_below_1_is_not_called_a_lack_of_support(mode: str, expected: str) -> None:

@@ -209,7 +209,7 @@ def test_flags_are_kept_in_files_and_reported_first(tmp_path: Path) -> None:
 
 def test_many_flagged_rows_that_have_scores_get_a_sentence() -> None:
     results = evaluate("faithfulness", faithfulness(["Nolu Brak was born"]))
-    assert str(results).splitlines()[1] == (
+    assert str(results).splitlines()[2] == (
         "In 1 of 1 row the judge's work for faithfulness is doubtful (fragment 1: it ends in the middle of a "
         "sentence; incomplete 1: its statements leave out more than half of the text): read some of them."
     )

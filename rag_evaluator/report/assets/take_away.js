@@ -87,21 +87,16 @@ function asMarkdown(values) {
 }
 
 /** Copies what a button of an open row names. */
-async function copyRow(dialog, row, kind) {
+function copyRow(dialog, row, kind) {
   const article = dialog.querySelector("article.row");
   if (!article) return;
   const link = `${location.href.split("#")[0]}#row=${row}`;
   const text = kind === "link" ? link : kind === "JSON" ? JSON.stringify(rowValues(article), null, 2) : asMarkdown(rowValues(article));
-  let said = "Copied";
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const field = element("textarea", { "aria-label": "Copied text" }); // where the browser gives no clipboard
-    field.value = text;
-    dialog.append(field);
-    field.select();
-    if (!document.execCommand("copy")) said = "The browser does not allow to copy";
-    field.remove();
-  }
+  const field = element("textarea", { "aria-label": "Copied text" }); // pages from another machine have no clipboard
+  field.value = text;
+  dialog.append(field);
+  field.select();
+  const said = document.execCommand("copy") ? "Copied" : "The browser does not allow to copy";
+  field.remove();
   dialog.querySelector(".copied").textContent = said;
 }

@@ -168,7 +168,6 @@ from .tally import repeated_rows as repeated_rows
 from .tally import scales_of as scales_of
 from .times import TIMES as TIMES
 from .times import Times as Times
-from .times import read_times as read_times
 from .trust import doubts_of as doubts_of
 from .trust import useful_metrics as useful_metrics
 from .worst import WorstRow as WorstRow

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from rag_evaluator.results import TIMES, Times, read_times
+from rag_evaluator.results import TIMES, Run, Times
 from rag_evaluator.run import times_of
 
 
@@ -22,4 +22,4 @@ def test_times_are_said_as_far_as_they_are_known(tmp_path: Path) -> None:
     assert Times(0.0, 754.2, 51234).words() == ["1970-01-01 00:00 UTC", "13 min", "51,234 tokens"]
     assert Times(0.0, 45.9, 0).words() == ["1970-01-01 00:00 UTC", "46 s"]
     (tmp_path / TIMES).write_text("{")
-    assert read_times(tmp_path).words() == []
+    assert Run(tmp_path).times.words() == []

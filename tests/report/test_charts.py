@@ -72,7 +72,7 @@ def test_means_have_their_intervals_coverage_and_reasons_beside_them(tmp_path):
 
     text = _text(page)
     row = run.summary["context_recall"]
-    assert f"0.60 [{row['ci_low']:.2f}, {row['ci_high']:.2f}] 1.00 0.52 10 /10" in text  # sd: sqrt(2.4 / 9)
+    assert f", middle [{row['ci_low']:.2f}, {row['ci_high']:.2f}] 1.00 0.52 10 /10" in text  # sd: sqrt(2.4 / 9)
     assert "2 missing : 2 × no reference in this row" in text
     assert "bounds 0.40 to 0.60" in text  # (4 + 0) / 10, (4 + 2) / 10
     assert text.index("Retrieval") < text.index("Generation")
@@ -85,7 +85,11 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
     run = Run(made_run(tmp_path / "run", {"answer_relevancy": [0.0, 0.5, 1.0, NONE]}, {"answer_relevancy": cosine}))
 
     circles = [attributes for tag, attributes in Elements(parts_of(run)).found if tag == "circle"]
-    bounds = [attributes for tag, attributes in Elements(parts_of(run)).found if tag == "rect"]
+    bounds = [
+        attributes
+        for tag, attributes in Elements(parts_of(run)).found
+        if tag == "rect" and attributes.get("class") == "bounds"
+    ]
 
     assert [circle["cx"] for circle in circles] == ["75.0%"]  # 0.5 on -1 to 1
     assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625

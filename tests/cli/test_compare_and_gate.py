@@ -146,7 +146,7 @@ def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Ca
     shown = capsys.readouterr().out
     assert "matched by 'question'" in shown
     assert f"Next: rag-evaluator report {folder / 'a'} {folder / 'b'} --on question\n" in shown
-    assert "a difference of 0.10 in exact_match needs" in shown
+    assert "A difference of 0.10 needs about 51 rows." in shown
 
 
 def test_what_lies_within_a_margin_is_called_equal(folder: Path, capsys: Capture) -> None:

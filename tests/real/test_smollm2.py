@@ -20,15 +20,19 @@ def test_scores_are_missing_for_doubtful_work_only_and_packed_batches_run(smollm
     for name, scores in smollm2_run.scores.items():
         missing = {score.reason for score in scores if score.missing and score.is_applicable}
         assert missing <= set(REASONS.values()), name
-        assert all(score.flags for score in scores if score.missing)
+        assert all(score.flags for score in scores if score.missing and score.is_applicable)
     assert judge.about["path"] == "packed" and "why" not in judge.about
 
 
 def test_faithfulness_has_no_figure_as_the_judge_repeats_the_example_of_its_prompt(smollm2_run: Results) -> None:
     figures = smollm2_run.summary()["faithfulness"]
-    assert (figures["mean"], figures["scored"], figures["flags"]["copied"]) == (None, 0, 2)  # the third response refuses
-    assert str(smollm2_run).startswith("faithfulness has no figure: 3 of 3 rows could not be scored (in 3 the judge ")
-    assert all("Albert Einstein" in score.flags["copied"][0] for score in smollm2_run.scores["faithfulness"])
+    assert (figures["mean"], figures["scored"], figures["flags"]["copied"]) == (
+        None,
+        0,
+        2,
+    )  # the third response refuses
+    assert "faithfulness has no figure: 3 of 3 rows could not be scored (in 2 the judge " in str(smollm2_run)
+    assert all("Albert Einstein" in score.flags["copied"][0] for score in smollm2_run.scores["faithfulness"][:2])
 
 
 def test_context_recall_has_a_verdict_for_each_sentence_of_the_reference(smollm2_run: Results, sample: Rows) -> None:

@@ -30,7 +30,7 @@ def test_faithfulness_has_no_figure_as_the_judge_repeats_the_example_of_its_prom
         None,
         0,
         2,
-    )  # the third response refuses
+    )  # one refuses
     assert "faithfulness has no figure: 3 of 3 rows could not be scored (in 2 the judge " in str(smollm2_run)
     assert all("Albert Einstein" in score.flags["copied"][0] for score in smollm2_run.scores["faithfulness"][:2])
 

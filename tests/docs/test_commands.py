@@ -68,7 +68,9 @@ def test_a_command_of_the_docs_works(
 @pytest.mark.xdist_group("sample")
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial/1-first-run.md"])
 def test_what_a_page_shows_is_what_the_sample_gives(page: str, sample_output: str) -> None:
-    [shown] = re.findall(r"^```\n(\d+ of \d+ responses refuse .*?)```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    [shown] = re.findall(
+        r"^```\n(\d+ of \d+ responses refuse .*?)```", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     found = _match(tuple(shown.splitlines()), sample_output)
     assert found is not None, sample_output
     for here, there in zip(NUMBER.findall(shown), found.groups(), strict=True):

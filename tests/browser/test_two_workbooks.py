@@ -59,7 +59,7 @@ def test_sentence_decision_picture_and_two_changed_rows_come_first(
     decision = page.locator("#comparison .decision").first
     assert sentence.inner_text().startswith("B is better in ")
     assert decision.inner_text().startswith("Decide: B.")
-    parts = [sentence, decision, page.locator("#comparison .scroll.wide img").first]
+    parts = [sentence, decision, page.locator("#comparison .scroll svg").first]
     parts += page.locator("#comparison .changed li").filter(has_text="Q0").all()[:2]
     assert len(parts) == 5
     for part in parts:

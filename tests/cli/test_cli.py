@@ -284,7 +284,7 @@ def test_help_shows_examples_and_exit_codes(arguments: list[str], capsys: Captur
     assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal" in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["prompts"], ["evaluate"], ["config.yaml", "--sett", "a=b"]])
+@pytest.mark.parametrize("arguments", [["prompts"], ["evaluate"], ["config.yaml", "--sett", "a=b"]])
 def test_a_command_that_is_not_understood_exits_with_2_and_shows_the_usage(
     arguments: list[str], capsys: Capture
 ) -> None:

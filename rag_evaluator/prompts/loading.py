@@ -254,7 +254,7 @@ class PackSet:
             logger.warning("%s", question)
         if missing and not question and self.spoken.name not in LANGUAGES:
             raise PromptError(
-                f"language '{self.language}' is not known. '{command('list', 'languages')}' shows those that are; "
+                f"language '{self.language}' is not known. Known are {', '.join(LANGUAGES)}; "
                 f"'{command('prompts', 'adapt', '--language', self.spoken.name)}' makes prompts in another one."
             )
         if missing:

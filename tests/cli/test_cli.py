@@ -242,7 +242,7 @@ def test_no_argument_shows_the_help_and_an_unknown_option_the_nearest_one(capsys
         ("judge.model=some-org/some-model", "judge.model: 'some-org/some-model' is no folder here"),
         ("embeddings.model=./none", "embeddings.model: no such folder: "),
         ("language=catalan", "language 'catalan': 3 of 3 "),
-        ("language=klingonx", "language 'klingonx' is not known. 'rag-evaluator list languages' shows"),
+        ("language=klingonx", "language 'klingonx' is not known. Known are arabic,"),
         ("llm=demo", "'llm' is not a known key. Did you mean 'judge'?"),
         ("batch_size=4", "'batch_size' is not a known key. Did you mean 'judge.batch_size'?"),
         ("output_dir=rows.jsonl", "rows.jsonl/run/journal/g1/parts: cannot be written: "),

@@ -16,7 +16,7 @@ from rag_evaluator.errors import (
 )
 from rag_evaluator.judge import JudgeProtocol
 from rag_evaluator.metrics import JUDGED, Metrics, Recorder, Rewrites, check_work
-from rag_evaluator.results import CUT, REASONS, UNASKED, Score
+from rag_evaluator.results import CUT, REASONS, REFUSES, UNASKED, Score
 from rag_evaluator.verifiers import is_refusal
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Scorer:
         # by the judge, when all scores of the row are there
         is_told = spec.claims == "response" and JUDGED in self.specs
         if spec.claims and not is_told and is_refusal(sample.value(spec.claims), self.language):
-            reason = f"the {spec.claims} refuses to answer, by its words: it has no claim to judge"
+            reason = f"the {spec.claims} {REFUSES}, by its words: it has no claim to judge"
             return Score(math.nan, reason, lasting=True, is_applicable=False)
         columns = {column: sample.value(column) for column in spec.reads if column in present}
         question = None

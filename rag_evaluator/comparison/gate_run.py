@@ -124,9 +124,8 @@ def _difference(
     further = unknown + beside
     inapplicable, reasons = _unscored(b, metric, absent)
     lost = absent - inapplicable
-    worst = scale.low if scale.better == "higher" else scale.high
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-    total = np.nan_to_num(second) * scored_b + worst * lost
+    total = np.nan_to_num(second) * scored_b + scale.worst * lost
     with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
     difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
     notes = []
@@ -134,7 +133,7 @@ def _difference(
     if lost.any():
         rows = counted(int(lost.sum()), "row")
         why = f" ({why_of(reasons)})" if reasons else ""
-        notes.append(f"{rows} scored in the baseline and not in this run, counted as {worst:g}{why}: {advice}")
+        notes.append(f"{rows} scored in the baseline and not in this run, counted as {scale.worst:g}{why}: {advice}")
     if inapplicable.any():
         rows = counted(int(inapplicable.sum()), "row")
         notes.append(f"{rows} scored in the baseline with nothing to score in this run, not counted")

@@ -20,6 +20,7 @@ from rag_evaluator.results import (
     ScoreTable,
     is_ours,
     of_table,
+    refused_by,
     reporting_of,
 )
 from rag_evaluator.statistics import Scale
@@ -148,11 +149,7 @@ def _of_results(results: Results, name: str) -> ScoreTable:
 
     scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
     summary = {named(metric): row for metric, row in results.summary().items()}
-    refused = (
-        next((score.refused_by for score in row if score.refused_by), None)
-        for row in zip(*results.scores.values(), strict=True)
-    )
     samples = [
-        replace(sample, row={**sample.row, REFUSED: by}) for sample, by in zip(results.samples, refused, strict=True)
+        replace(scored.sample, row={**scored.sample.row, REFUSED: refused_by(scored) or None}) for scored in results
     ]
     return ScoreTable(name, samples, scores, results.manifest, records, summary)

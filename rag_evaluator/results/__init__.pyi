@@ -38,6 +38,7 @@ from .conclusion import judge_words as judge_words
 from .conclusion import judged_by as judged_by
 from .conclusion import judged_config as judged_config
 from .conclusion import listed as listed
+from .conclusion import more_labels as more_labels
 from .conclusion import next_command as next_command
 from .conclusion import the_judge as the_judge
 from .conclusion import toy_sentence as toy_sentence
@@ -46,6 +47,7 @@ from .conclusion import why_of as why_of
 from .conclusion import with_ends as with_ends
 from .conclusion import with_ends_beside as with_ends_beside
 from .conclusion import with_interval as with_interval
+from .conclusion import with_own_ends as with_own_ends
 from .digests import SENTENCES as SENTENCES
 from .digests import parts_of_verifier as parts_of_verifier
 from .digests import probabilities_of as probabilities_of
@@ -128,6 +130,7 @@ from .questions import read_questions as read_questions
 from .questions import refer as refer
 from .questions import references as references
 from .refusals import REFUSALS as REFUSALS
+from .refusals import REFUSES as REFUSES
 from .refusals import answered_note as answered_note
 from .refusals import refusal_parts as refusal_parts
 from .refusals import refusal_table as refusal_table
@@ -147,6 +150,7 @@ from .rows import Record as Record
 from .rows import Row as Row
 from .rows import Score as Score
 from .rows import own_name as own_name
+from .rows import refused_by as refused_by
 from .rows import row_name as row_name
 from .run import Run as Run
 from .run import ScoredRows as ScoredRows
@@ -154,6 +158,7 @@ from .run import ScoreTable as ScoreTable
 from .run import mean_probabilities as mean_probabilities
 from .run import of_table as of_table
 from .run import samples_of as samples_of
+from .run import units_of as units_of
 from .run_conclusion import conclude_run as conclude_run
 from .run_conclusion import faults_of as faults_of
 from .summary import NO_VALUE as NO_VALUE

@@ -171,6 +171,16 @@ def with_interval(estimate: "Estimate", digits: int = 2) -> str:
     return with_ends(estimate.mean, estimate.ci_low, estimate.ci_high, digits)
 
 
+def with_own_ends(figures: Json) -> str:
+    """Return a `value` with its `ci_low` and `ci_high`, as JSON has them, as `with_ends` does."""
+    return with_ends(figures["value"], figures["ci_low"], figures["ci_high"])
+
+
+def more_labels(count: int | None) -> str:
+    """`about 400 more labels`; None: nobody knows."""
+    return "how many more labels it takes cannot be told" if count is None else f"{about(count)} more labels"
+
+
 def whole_ranges(methods: Iterable[str]) -> Iterator[str]:
     """Yield why nothing is known of other rows, where an interval is the whole range; `methods`: of the intervals."""
     for why in sorted({method.partition("range: ")[2] for method in methods} - {""}):

@@ -26,7 +26,7 @@ def of_answers(row: Figures) -> Figures:
 
 
 def refusal_sentence(summary: Mapping[str, Figures]) -> Iterator[str]:
-    """`12 of 40 responses refuse to answer (30 % [18, 46]), 9 of them to questions that can be answered.`"""
+    """`12 of 40 responses refuse to answer (30 % [18, 46]), 9 of them where the question can be answered.`"""
     row = refusals_of(summary)
     if row and row["mean"] >= NAMED:
         low, high = (100 * (row[end] or 0) for end in ("ci_low", "ci_high"))

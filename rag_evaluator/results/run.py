@@ -52,6 +52,7 @@ from .rows import (
     Record,
     row_name,
 )
+from .summary import cluster_of, reporting_of, unit_of
 from .tally import Tally, tally_of
 from .times import Times, read_times
 
@@ -364,6 +365,12 @@ def _row(line: bytes) -> int:
     if head is None:
         raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
     return int(head[1])
+
+
+def units_of(run: ScoredRows) -> list[str]:
+    """Of each row the key of what it depends on, see `unit_of`."""
+    reporting = reporting_of(run.manifest)
+    return [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
 
 
 def mean_probabilities(run: ScoredRows, metric: str) -> NDArray[np.float64] | None:

@@ -6,7 +6,7 @@ unequal.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e
 LEAST_WEIGHT = 0.1  # of a pseudo-unit
 UNSEEN = 0.4  # weight, in effective units, of a unit at the worst difference that was not drawn
 STEPS = 30  # halvings
+
+
+Value = TypeVar("Value", float, Array)
 
 
 class Scale(NamedTuple):
@@ -44,6 +47,15 @@ class Scale(NamedTuple):
     @property
     def width(self) -> float:
         return self.high - self.low
+
+    @property
+    def worst(self) -> float:
+        """The end of the range that is not the better one."""
+        return self.low if self.better == "higher" else self.high
+
+    def upright(self, value: Value) -> Value:
+        """Scores, or a threshold, of which higher is better; and back."""
+        return value if self.better == "higher" else self.low + self.high - value
 
     def holds(self, value: float) -> bool:
         """Whether a score lies in the range, `TIE` allowed for; NaN does not."""

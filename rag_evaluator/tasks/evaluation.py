@@ -105,12 +105,13 @@ class Evaluation(Stage):
         contexts_of_row = len(unit.columns.get("retrieved_contexts", ()))
         has_dropped = contexts is not None and len(contexts) < contexts_of_row
         has_sentences = not record.missing and bool(verified(record.details["judgements"]))
-        is_judged = any(metric.judges_response for metric in self.metrics.values())
-        refuses = str(record.details.get("outcome")).endswith("refused") or refuses_by_words(unit, self.language)
+        refuses = any(metric.judges_response for metric in self.metrics.values()) and (
+            str(record.details.get("outcome")).endswith("refused") or refuses_by_words(unit, self.language)
+        )
         marks = {
             DROPPED: has_dropped,
             PROBABILITIES: has_sentences,
-            REFUSED: is_judged and refuses,
+            REFUSED: refuses,
             REWRITTEN: "question" in record.details,
         }
         return [name for name, there in marks.items() if there]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rag_evaluator.config import Language
 from rag_evaluator.dataset import Sample
 from rag_evaluator.metrics import JUDGED, Metric, Metrics
-from rag_evaluator.results import Score
+from rag_evaluator.results import REFUSES, Score
 from rag_evaluator.verifiers import is_refusal
 
 
@@ -21,6 +21,8 @@ def with_refusal(
     Args:
         refusals: of the configuration: the value that a refusal has.
     """
+    if not any(metrics[name].judges_response for name in scores):
+        return dict(scores)
     outcome = scores[JUDGED].outcome if JUDGED in scores else None
     judged = None if outcome is None else outcome in ("rightly answered", "wrongly refused")
     by_words = refuses_by_words(sample, language)
@@ -57,10 +59,9 @@ def _valued(score: Score, metric: Metric, refusals: str | int) -> Score:
     if not score.refused_by:
         return score
     if refusals == 0:
-        worst = metric.scale.low if metric.scale.better == "higher" else metric.scale.high
-        return replace(score, value=worst, reason=None, is_applicable=True)
+        return replace(score, value=metric.scale.worst, reason=None, is_applicable=True)
     if refusals == "missing" or metric.claims == "response":
-        reason = f"the response refuses to answer, by {score.by_whom}"
+        reason = f"the response {REFUSES}, by {score.by_whom}"
         reason += ": refusals is missing" if refusals == "missing" else ": it has no claim to judge"
         return replace(score, value=math.nan, reason=reason, outcome=None, is_applicable=False)
     return score

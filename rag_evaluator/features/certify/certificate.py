@@ -15,7 +15,6 @@ from rag_evaluator.results import (
     PROGRAM,
     Conclusion,
     Run,
-    cluster_of,
     counted,
     flagged_share,
     is_judged,
@@ -24,8 +23,7 @@ from rag_evaluator.results import (
     many_flagged,
     match,
     parts_of,
-    reporting_of,
-    unit_of,
+    units_of,
     write_labels,
 )
 from rag_evaluator.run import note_rewritten
@@ -145,9 +143,7 @@ def _not_calibrated(run: Run, tables: Sequence[LabelTable]) -> tuple[list[LabelT
     if not path:
         return list(tables), 0
     seen = Calibration.read(Path(path)).clusters
-    reporting = reporting_of(run.manifest)
-    units = (unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples)
-    rows = {row for row, unit in enumerate(units) if short_digest(unit) in seen}
+    rows = {row for row, unit in enumerate(units_of(run)) if short_digest(unit) in seen}
     kept = [replace(table, labels=[label for label in table.labels if label.row not in rows]) for table in tables]
     return kept, sum(len(table.labels) for table in tables) - sum(len(table.labels) for table in kept)
 

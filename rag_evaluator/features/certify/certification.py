@@ -30,7 +30,7 @@ from rag_evaluator.results import (
     probabilities_of,
     reporting_of,
     row_name,
-    unit_of,
+    units_of,
 )
 from rag_evaluator.statistics import Array, Scale
 
@@ -185,7 +185,7 @@ def compared(
     signatures = run.manifest.get("signatures") or {}
     reporting = reporting_of(run.manifest)
     clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
-    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
+    units = units_of(run)
     details = run.records({(label.row, metric) for metric, table in tables_of.items() for label in table.labels})
     for metric, table in tables_of.items():
         labels = table.labels

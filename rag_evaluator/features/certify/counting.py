@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from rag_evaluator.files import Json
-from rag_evaluator.results import about, counted, with_ends
+from rag_evaluator.results import counted, more_labels, with_own_ends
 
 COUNTING = "counting"  # the part of a certificate that has it, see `BaselineVerdict`
 ITSELF = "itself"  # its key of a score that counts words
@@ -33,8 +33,7 @@ class Beside(NamedTuple):
     def said(self) -> str:
         """`not settled whether it beats counting words: about 400 more labels`."""
         name = self.figures["decisive"]
-        more = self.figures["more_labels"]
-        number = "how many more labels it takes cannot be told" if more is None else f"{about(more)} more labels"
+        number = more_labels(self.figures["more_labels"])
         if self.figures["baselines"][name]["difference"]["value"] <= 0:
             number += ", as its AUC is not higher here"
         words = SAID[self.figures["word"]].format(name=name, more=number)
@@ -44,17 +43,18 @@ class Beside(NamedTuple):
     def areas(self) -> str:
         """`AUC 0.53 [0.40, 0.66], 0.80 [0.70, 0.88] by counting words (difference -0.27 [-0.40, -0.14]), ...`."""
         parts = (
-            f"{_ends(side['area'])} by counting {name} (difference {_ends(side['difference'])})"
+            f"{with_own_ends(side['area'])} by counting {name} (difference {with_own_ends(side['difference'])})"
             for name, side in self.figures["baselines"].items()
         )
-        return f"AUC {_ends(self.figures['area'])}, {', '.join(parts)}, {counted(self.figures['labels'], 'label')}"
+        labels = counted(self.figures["labels"], "label")
+        return f"AUC {with_own_ends(self.figures['area'])}, {', '.join(parts)}, {labels}"
 
     def lines(self) -> Iterator[list[str]]:
         """Of a table: the AUC of the scores, then that of each baseline and how much less it is."""
         labels = str(self.figures["labels"])
-        yield [self.name, "the scores", labels, _ends(self.figures["area"]), ""]
+        yield [self.name, "the scores", labels, with_own_ends(self.figures["area"]), ""]
         for name, side in self.figures["baselines"].items():
-            yield ["", f"counting {name}", labels, _ends(side["area"]), _ends(side["difference"])]
+            yield ["", f"counting {name}", labels, with_own_ends(side["area"]), with_own_ends(side["difference"])]
 
     def sentence(self, subject: str) -> str:
         """`For faithfulness the judge does not beat counting words: AUC ...`."""
@@ -70,7 +70,3 @@ def besides(metric: str, part: Json) -> Iterator[Beside]:
         beside = figures.get(COUNTING)
         if beside and (part["verdict"]["word"] != "too few labels" or beside["word"] != UNSETTLED):
             yield Beside(name, beside)
-
-
-def _ends(area: Json) -> str:
-    return with_ends(area["value"], area["ci_low"], area["ci_high"])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ from .verdict import LEAST, judge_verdict
 
 MOST_GRADES = 101
 BY_PROBABILITIES = "the mean probability of its sentences"
-Value = TypeVar("Value", float, Array)
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
 NOT_DRAWN = (
@@ -250,7 +249,7 @@ def agreement_of(metric: Labelled, level: float) -> JsonDict:
     if len(metric.ratings) > 1:
         alpha = krippendorff_alpha(list(metric.ratings.values()))
         figures["annotator_alpha"] = {"level": "ordinal" if is_graded else "nominal", **alpha}
-    scores = metric.moved if is_graded else _upright(metric.scale, metric.scores)
+    scores = metric.moved if is_graded else metric.scale.upright(metric.scores)
     ranks = scores if metric.finer is None else metric.finer
     rows, ranked = (pairs_of(side, metric.votes, metric.clusters, metric.weights) for side in (scores, ranks))
     verdict = judge_verdict(ranked, is_graded)
@@ -264,10 +263,10 @@ def agreement_of(metric: Labelled, level: float) -> JsonDict:
     if is_graded:
         graded = graded_agreement(rows, metric.label_scale.grades, level) | {"concordance": concordance(ranked, level)}
         return {**figures, "graded": _json(graded)}
-    limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
+    limit = None if metric.threshold is None else metric.scale.upright(metric.threshold)
     binary = _json(binary_agreement(rows, limit, level) | {"auc": label_auc(ranked, level)})
     if binary["threshold"] is not None:
-        binary["threshold"] = _upright(metric.scale, binary["threshold"])
+        binary["threshold"] = metric.scale.upright(binary["threshold"])
     return {**figures, "binary": binary}
 
 
@@ -289,11 +288,6 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
     known = with_clusters(known, *values, metric.clusters, design.get("probabilities"))
     nothing: JsonDict = {"ci_method": NOT_DRAWN, **dict.fromkeys(FIGURES)}
     return known if metric.chosen != "unknown" else replace(known, **nothing)
-
-
-def _upright(scale: Scale, value: Value) -> Value:
-    """Scores, or a threshold, of which higher is better; and back."""
-    return value if scale.better == "higher" else scale.low + scale.high - value
 
 
 def to_keep(metric: Labelled) -> KeptLabels:

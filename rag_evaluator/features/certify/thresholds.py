@@ -14,11 +14,9 @@ from rag_evaluator.files import Json, JsonDict
 from rag_evaluator.results import (
     SENTENCES,
     ScoredRows,
-    cluster_of,
     parts_of_verifier,
     probabilities_of,
-    reporting_of,
-    unit_of,
+    units_of,
 )
 from rag_evaluator.statistics import ScoredLabels, balanced, cross_fitted, pairs_of
 
@@ -74,18 +72,15 @@ class LabelledSentences(NamedTuple):
 def labelled_sentences(run: ScoredRows, table: LabelTable, known: Collection[tuple[int, str]]) -> LabelledSentences:
     """The known sentences on which annotators are not divided; where rows were drawn, those of drawn rows."""
     draw = table.draw
-    reporting = reporting_of(run.manifest)
     means = {key: fmean(label.value for label in given) for key, given in votes_of(table.labels).items()}
     labels = {
         key: round(mean)
         for key, mean in means.items()
         if mean != 0.5 and key in known and (draw is None or key[0] in draw.rows)
     }
-    samples = (run.samples[row] for row, _ in labels)
-    units = [unit_of(sample, cluster_of(sample, reporting)) for sample in samples]
-    return LabelledSentences(
-        labels, units, None if draw is None else [1 / draw.probabilities[row] for row, _ in labels]
-    )
+    units = units_of(run)
+    weights = None if draw is None else [1 / draw.probabilities[row] for row, _ in labels]
+    return LabelledSentences(labels, [units[row] for row, _ in labels], weights)
 
 
 def threshold_of(

@@ -90,7 +90,7 @@ def judges(options: argparse.Namespace, stop: Stop) -> int:
             if code not in (OK, FAILED):
                 say(f"{candidate.name}: its run ended with exit code {code}. The same command continues.")
                 return code if code == BAD_INPUT else TRY_AGAIN
-    comparison = ComparedJudges(candidates, labels, base, out, options.probe, options.config)
+    comparison = ComparedJudges(candidates, labels, base, out, options.probe)
     comparison.write()
     if options.json:
         print_json(comparison.to_json())

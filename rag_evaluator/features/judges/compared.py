@@ -29,7 +29,6 @@ class ComparedJudges:
         base: the configuration of all.
         out: the folder of their runs.
         is_probed: whether each was probed, too.
-        config: the file, for the next command.
     """
 
     def __init__(
@@ -39,12 +38,10 @@ class ComparedJudges:
         base: Config,
         out: Path,
         is_probed: bool,
-        config: Path,
     ) -> None:
         self.candidates = candidates
         self.labels = labels
         self.base = base
-        self.config = config
         self.page = out / "judges.html"
         self.file = out / "judges.json"
         self.margin = base.section(JudgesConfig).margin
@@ -115,6 +112,6 @@ class ComparedJudges:
         write_page(self.page, self.conclusion, [*self.grids, *pairs], pictures)
 
     def _next(self) -> str:
-        """Labels for judges that have none; the rows of the first judge's run else."""
+        """A look at the rows of the first judge's run; nothing where judges have no labels."""
         first = self.candidates[0].config.results_dir
         return next_command(("view", first), ("report", first)) if self.labels else ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from rag_evaluator.files import Json
-from rag_evaluator.results import about, counted, listed, with_ends, with_ends_beside
+from rag_evaluator.results import counted, listed, more_labels, with_ends_beside, with_own_ends
 from rag_evaluator.statistics import LEVEL
 
 from .figures import LEAST_COVERAGE, LEAST_RARER, LENGTH, WORDS
@@ -54,7 +54,7 @@ def _ranked(what: str, judges: Sequence[str], figures: Json) -> Iterator[str]:
     rows = figures["rows"]
     differences = figures["differences"]
     best = judges[0]
-    area = _ends(rows[best]["auc"])
+    area = with_own_ends(rows[best]["auc"])
     if WORDS not in differences:
         few = "words can be counted in too few rows"
         yield f"{best} has the highest AUC for {what}, {area} by {figures['labels']} labels; {few}."
@@ -63,10 +63,11 @@ def _ranked(what: str, judges: Sequence[str], figures: Json) -> Iterator[str]:
     beaten_by = [name for name in judges if _beats(name, WORDS, differences)]
     difference = differences[best][WORDS]
     if not beaten_by:
-        more = "" if difference["value"] <= 0 else f": {_more(difference['more_labels'])}"
+        more = "" if difference["value"] <= 0 else f": {more_labels(difference['more_labels'])}"
         yield (
-            f"No judge is shown to beat counting words for {what}, AUC {_ends(words)} by {figures['labels']} labels. "
-            f"Of the judges {best} has the highest, {area} (difference {_beside(difference, 0)}){more}."
+            f"No judge is shown to beat counting words for {what}, AUC {with_own_ends(words)} by "
+            f"{figures['labels']} labels. Of the judges {best} has the highest, {area} "
+            f"(difference {_beside(difference, 0)}){more}."
         )
         return
     yield (
@@ -76,7 +77,8 @@ def _ranked(what: str, judges: Sequence[str], figures: Json) -> Iterator[str]:
     if best not in beaten_by:
         yield f"Shown to beat counting words: {listed(beaten_by)}, not {best}."
     if LENGTH in differences and not _beats(best, LENGTH, differences):
-        yield f"{best} is not shown to beat length, {_ends(rows[LENGTH]['auc'])}: short responses are accepted here."
+        length = with_own_ends(rows[LENGTH]["auc"])
+        yield f"{best} is not shown to beat length, {length}: short responses are accepted here."
 
 
 def _advice(judges: Sequence[str], differences: Json, seconds: Mapping[str, float], margin: float) -> Iterator[str]:
@@ -100,7 +102,7 @@ def _advice(judges: Sequence[str], differences: Json, seconds: Mapping[str, floa
             yield f"{name}, {_as_fast(times[name])}, is {within}, and not shown to beat counting words."
         else:
             shown = f"(difference {_beside(difference, -margin)})"
-            more = _more(difference["more_within"])
+            more = more_labels(difference["more_within"])
             yield f"Not settled whether {name}, {_as_fast(times[name])}, is {within} {shown}: {more}."
     if faster and not unsettled:
         yield f"Faster ones are lower by more than {margin:g}: take {best}."
@@ -110,7 +112,7 @@ def _advice(judges: Sequence[str], differences: Json, seconds: Mapping[str, floa
     if others and not faster:
         most = [differences[best][name]["more_labels"] for name in others]
         needed = None if None in most else max(most)
-        yield f"Not settled whether {best} is better than {listed(others)}: {_more(needed)}."
+        yield f"Not settled whether {best} is better than {listed(others)}: {more_labels(needed)}."
 
 
 def _same(judges: Sequence[str], differences: Json) -> Iterator[tuple[str, str]]:
@@ -125,14 +127,6 @@ def _beats(first: str, second: str, differences: Json) -> bool:
 def _as_fast(times: float) -> str:
     """`twice as fast`, `3.4 times as fast`."""
     return "twice as fast" if f"{times:.1f}" == "2.0" else f"{times:.{0 if times >= 10 else 1}f} times as fast"
-
-
-def _more(labels: int | None) -> str:
-    return "how many more labels it takes cannot be told" if labels is None else f"{about(labels)} more labels"
-
-
-def _ends(area: Json) -> str:
-    return with_ends(area["value"], area["ci_low"], area["ci_high"])
 
 
 def _beside(area: Json, limit: float) -> str:

@@ -1,9 +1,9 @@
 """What finished runs and labels say of judges: the figures of each metric, as `judges.json` has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import permutations
-from typing import NamedTuple, TypeVar
+from itertools import chain, combinations, permutations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +14,13 @@ from rag_evaluator.metrics import NOTHING, SUPPORT, Metric, counter_of
 from rag_evaluator.results import (
     Details,
     Run,
-    cluster_of,
     flagged_share,
     mean_probabilities,
     reporting_of,
-    unit_of,
+    units_of,
     verified,
 )
-from rag_evaluator.statistics import Array, Scale, binary_agreement, pairs_of, rank_areas
+from rag_evaluator.statistics import Array, binary_agreement, pairs_of, rank_areas
 from rag_evaluator.verifiers import sentences_of
 
 from .labels import ColumnLabels, rarer
@@ -31,7 +30,6 @@ LENGTH = "length"
 BASELINES = {"words": WORDS, "sentences": LENGTH}  # of `RowCounter`; of length fewer sentences are better
 LEAST_COVERAGE = 0.8
 LEAST_RARER = 10  # labels of the rarer kind; with fewer judges are not ranked
-Value = TypeVar("Value", float, Array)
 LEAST_AGREEMENT = 5  # of the rarer kind with a score, for balanced accuracy and kappa
 
 
@@ -90,6 +88,7 @@ def figures_of(scored: Scored, margin: float) -> JsonDict:
         for name in sorted(sides, key=lambda name: -areas[name].value)
     }
     differences: dict[str, JsonDict] = {name: {} for name in names if reason is None}
+    both = dict(chain.from_iterable(_on_both(pair, sides, scored) for pair in combinations(differences, 2)))
     for first, second in permutations(differences, 2):
         assert ranking is not None
         differences[first][second] = {
@@ -97,7 +96,7 @@ def figures_of(scored: Scored, margin: float) -> JsonDict:
             "same": (first, second) in ranking.same,
             "more_labels": ranking.more_labels(first, second),
             "more_within": ranking.more_labels(first, second, -margin),
-            "both": _on_both(sides[first], sides[second], scored),
+            "both": both[first, second],
         }
     labels = {"labels": int(known.sum()), "rarer": few, "not_ranked": reason}
     return {**labels, "rows": rows, "differences": differences}
@@ -112,13 +111,18 @@ def _verdicts(values: Array, scored: Scored, threshold: float | None) -> JsonDic
     return {**coefficients, "threshold": agreement["threshold"]}
 
 
-def _on_both(first: Array, second: Array, scored: Scored) -> JsonDict | None:
-    """The difference on the rows that both scored; None where these have labels of one kind only."""
-    labels = np.where(np.isnan(first + second), np.nan, scored.labels)
-    if not rarer(labels):
-        return None
-    ranking = rank_areas({"first": first, "second": second}, labels, scored.units, draws=2000)
-    return {"rows": ranking.labels, **asdict(ranking.differences["first", "second"])}
+def _on_both(
+    pair: tuple[str, str], sides: Mapping[str, Array], scored: Scored
+) -> Iterator[tuple[tuple[str, str], JsonDict | None]]:
+    """Yield both orders of a pair with the difference on the rows that both scored; None where these have labels of one
+    kind only.
+    """
+    first, second = pair
+    own = {name: sides[name] for name in pair}
+    labels = np.where(np.isnan(sum(own.values())), np.nan, scored.labels)
+    ranking = rank_areas(own, labels, scored.units, draws=2000) if rarer(labels) else None
+    for order in (pair, (second, first)):
+        yield order, None if ranking is None else {"rows": ranking.labels, **asdict(ranking.differences[order])}
 
 
 class Judged(NamedTuple):
@@ -146,13 +150,13 @@ def of_rows(runs: Mapping[str, Judged], metric: str, labels: ColumnLabels, confi
     scale = reporting.scales[metric]
     means = {name: mean_probabilities(each.run, metric) for name, each in runs.items()}
     scores = {
-        name: _upright(np.array(each.run.scores[metric]) if (mean := means[name]) is None else mean, scale)
+        name: scale.upright(np.array(each.run.scores[metric]) if (mean := means[name]) is None else mean)
         for name, each in runs.items()
     }
     counted = {name: np.array([row[name] for row in counts]) for name in NOTHING}
     is_ranked = any(mean is not None for mean in means.values())  # a threshold is of scores, not of what ranks them
     limit = None if is_ranked else reporting.thresholds.get(metric)
-    return Scored(labels.rows, _units(first), counted, scores, None if limit is None else _upright(limit, scale))
+    return Scored(labels.rows, units_of(first), counted, scores, None if limit is None else scale.upright(limit))
 
 
 def of_sentences(
@@ -165,7 +169,7 @@ def of_sentences(
     if labels.sentences is None or name not in SUPPORT or metric.columns[1] != "response":
         return None
     first = next(iter(runs.values())).run
-    units = _units(first)
+    units = units_of(first)
     counter = counter_of(name, metric.component, config.language)
     language = find_language(config.language)
     rows: list[tuple[float, str, Mapping[str, float]]] = []
@@ -199,13 +203,3 @@ def work_of(each: Judged, metric: str) -> JsonDict:
         for judgement in line.get("judgements") or ()
     )
     return {"count": row["count"], "flagged": flagged_share(row), "tokens": tokens / max(row["count"], 1)}
-
-
-def _units(run: Run) -> list[str]:
-    reporting = reporting_of(run.manifest)
-    return [unit_of(sample, cluster_of(sample, reporting)) for sample in run.samples]
-
-
-def _upright(values: Value, scale: Scale) -> Value:
-    """Scores, or a threshold, of which higher is better."""
-    return values if scale.better == "higher" else scale.low + scale.high - values

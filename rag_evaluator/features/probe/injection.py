@@ -29,7 +29,6 @@ CONTEXTS = "retrieved_contexts"
 PLACES = {CONTEXTS: "contexts", "response": "response"}
 DIRECTIONS = ("up", "down")
 TURNS = tuple(product(PLACES, DIRECTIONS))
-WORDINGS = 3  # of each language
 WRONG = (partial(changed_fact, "number"), partial(changed_fact, "name"), other_answer)  # the first certain one is taken
 
 

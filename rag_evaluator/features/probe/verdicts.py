@@ -75,8 +75,7 @@ class Pairs:
     @cached_property
     def at_floor(self) -> NDArray[np.bool_]:
         """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
-        worst = self.scale.low if self.scale.better == "higher" else self.scale.high
-        near = np.abs(self.sides - worst) <= self.most
+        near = np.abs(self.sides - self.scale.worst) <= self.most
         return np.asarray(near.all(axis=0) & (not self.is_control))
 
     @cached_property

@@ -67,7 +67,7 @@ def metrics_of(wanted: Sequence[str], labels: Mapping[str, str]) -> list[str]:
 
 
 def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[str], out: Path) -> list[NamedJudge]:
-    """The judges and verifiers of a command, in order.
+    """The judges and verifiers of a command, in order; a verifier scores those of the metrics that it can.
 
     Args:
         base: the configuration with what is set for all.
@@ -88,17 +88,28 @@ def candidates_of(options: argparse.Namespace, base: Config, shared: Sequence[st
         ]
         places = (f"name={json.dumps(name)}", f"output_dir={json.dumps(str(out))}")
         own = [*shared, *places, *_section(kind, model, base), *keys]
+        if kind == "verifier":
+            own.append(f"metrics={json.dumps(_that_it_scores(name, base))}")
         config = load_config(options.config, own)
         chosen = chosen_metrics(config)
-        if kind == "verifier" and (others := [metric for metric in chosen if metric not in SUPPORT]):
-            raise ConfigError(
-                f"--verifier {name}: it does not score {others[0]}. Leave it out, or take --metric of "
-                f"{', '.join(SUPPORT)}."
-            )
         check_reported(config, chosen)
         refuse_wrong_paths(config, chosen)
         made.append(NamedJudge(name, kind, config, chosen, own))
+    if alone := [metric for metric in chosen_metrics(base) if not any(metric in each.chosen for each in made)]:
+        raise ConfigError(f"no verifier scores {alone[0]}. Add --judge MODEL, or leave the metric out with --metric.")
     return made
+
+
+def _that_it_scores(verifier: str, base: Config) -> list[str]:
+    """Those of the metrics that a verifier can score. Raises `ConfigError` where there is none."""
+    names = list(chosen_metrics(base))
+    scored = [name for name in names if name in SUPPORT]
+    if not scored:
+        raise ConfigError(
+            f"--verifier {verifier}: it does not score {names[0]}. Leave it out, or take --metric of "
+            f"{', '.join(SUPPORT)}."
+        )
+    return scored
 
 
 def _named(options: argparse.Namespace) -> Iterator[tuple[str, tuple[str, str]]]:

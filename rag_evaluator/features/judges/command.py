@@ -22,6 +22,7 @@ from rag_evaluator.config import all_features, disable_network, find_language, l
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files import Stop
 
+WAYS_OUT = "Read its message above. If rows or configuration have changed: --update, --fresh or --out ANOTHER."
 EXAMPLES = with_examples(
     "rag-evaluator judges config.yaml --on labelled.jsonl --label groundedness=human --judge /models/Qwen3-4B "
     "--judge /models/Llama-3.2-1B",
@@ -56,6 +57,7 @@ def add_judges_command(commands: Any) -> None:
 def judges(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator judges config.yaml --on labelled.jsonl --label groundedness=human --judge A --judge B`."""
     from rag_evaluator.dataset import checked_rows
+    from rag_evaluator.metrics import chosen_metrics
 
     from .candidates import candidates_of, metrics_of, pairs_of
     from .compared import ComparedJudges
@@ -77,7 +79,7 @@ def judges(options: argparse.Namespace, stop: Stop) -> int:
         disable_network()
     out = (options.out or base.results_dir / "judges").expanduser().absolute()
     candidates = candidates_of(options, base, shared, out)
-    rows = checked_rows(base.dataset, candidates[0].config, candidates[0].chosen, are_scored=True)
+    rows = checked_rows(base.dataset, base, chosen_metrics(base), are_scored=True)
     language = find_language(base.language)
     labels = {metric: labels_in(rows, metric, labelled[metric], language) for metric in metrics if metric in labelled}
     tasks = [name for name, wanted in (("evaluate", labels), ("probe", options.probe)) if wanted]
@@ -88,7 +90,8 @@ def judges(options: argparse.Namespace, stop: Stop) -> int:
                 say(f"{candidate.name} ({place} of {len(candidates)}): {task}")
             code = run_alone(candidate, task, options.config, _passed_on(options), out)
             if code not in (OK, FAILED):
-                say(f"{candidate.name}: its run ended with exit code {code}. The same command continues.")
+                way = WAYS_OUT if code == BAD_INPUT else "The same command continues."
+                say(f"{candidate.name}: its run ended with exit code {code}. {way}")
                 return code if code == BAD_INPUT else TRY_AGAIN
     comparison = ComparedJudges(candidates, labels, base, out, options.probe)
     comparison.write()

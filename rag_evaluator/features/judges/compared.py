@@ -56,8 +56,8 @@ class ComparedJudges:
         """Metric -> `rows`, `sentences` (None: labels are no spans), see `figures_of`, and `work`."""
         figures = {}
         for metric, labels in self.labels.items():
-            runs = {name: judged(run, metric) for name, run in self.runs.items()}
-            row = self.candidates[0].chosen[metric]
+            runs = {name: judged(run, metric) for name, run in self.runs.items() if metric in run.summary}
+            row = next(each.chosen[metric] for each in self.candidates if metric in each.chosen)
             sentences = of_sentences(runs, row, metric, labels, self.base)
             figures[metric] = {
                 "rows": figures_of(of_rows(runs, metric, labels, self.base), self.margin),
@@ -82,7 +82,8 @@ class ComparedJudges:
             if figures["sentences"]:
                 sentences += list(sentences_of(f"sentences of {metric}", figures["sentences"], {}, self.margin))[:1]
         for name, run in self.runs.items():
-            sentences += [f"{name}: {text}" for text in many_flagged({name: run.summary[name] for name in self.labels})]
+            of_labels = {metric: row for metric, row in run.summary.items() if metric in self.labels}
+            sentences += [f"{name}: {text}" for text in many_flagged(of_labels)]
         sentences += [] if self.probed is None else probe_sentences(self.probed)
         return Conclusion(sentences, self._next(), RULES if self.labels else ())
 

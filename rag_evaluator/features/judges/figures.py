@@ -16,9 +16,9 @@ from rag_evaluator.results import (
     Run,
     flagged_share,
     mean_probabilities,
+    probabilities_of,
     reporting_of,
     units_of,
-    verified,
 )
 from rag_evaluator.statistics import Array, binary_agreement, pairs_of, rank_areas
 from rag_evaluator.verifiers import sentences_of
@@ -183,9 +183,8 @@ def of_sentences(
             rows.append((np.nan if label is None else float(label), units[place], counter.count(sample, part.text)))
         for judge, each in runs.items():
             [record] = each.details.get((place, name), ({},))[:1]
-            lines = verified(record.get("judgements") or ()).get("sentences", ())
-            said = [float(line["probability"]) for line in lines]
-            scores[judge] += said if len(said) == len(claims) else [float("nan")] * len(claims)
+            said = probabilities_of(record)
+            scores[judge] += [said.get(as_key(part.text) or "", np.nan) for part in claims]
     if not rows:
         return None
     counted = {key: np.array([counts[key] for _, _, counts in rows]) for key in NOTHING}

@@ -74,7 +74,7 @@ def _work_line(candidate: NamedJudge, cost: Cost | None, work: Mapping[str, Mapp
         yield f"{3600 / cost.seconds:,.0f}"
         yield from (f"{value:.2f}" for value in (cost.seconds, cost.cpu))
         yield f"{cost.memory / GB:.1f} GB"
-    tokens = sum(judges[candidate.name]["tokens"] for judges in work.values())
+    tokens = sum(judges[candidate.name]["tokens"] for judges in work.values() if candidate.name in judges)
     yield f"{tokens:,.0f}" if tokens else "-"
 
 

@@ -48,6 +48,7 @@ def config(tmp_path: Path) -> Path:
         ("--label groundedness=ok --judge demo --judge-set demon.thinking=on", "'demo'"),
         ("--label groundedness=ok --judge demo --judge-set demo.thinkin=on", "thinking"),
         ("--label faithfulness=ok --verifier words", "--verifier words"),
+        ("--label groundedness=ok --label faithfulness=ok --verifier words", "no verifier scores faithfulness"),
         ("--label groundedness --judge demo", "METRIC=COLUMN"),
     ],
 )
@@ -58,8 +59,9 @@ def test_bad_input_is_refused_before_any_model(config: Path, capsys: Capture, wo
 
 @pytest.mark.processes
 def test_a_whole_comparison(config: Path, capsys: Capture) -> None:
-    command = ("judges", config, "--label", "groundedness=spans", "--verifier", "words", "--verifier", "other=words")
-    printed = output_of(capsys, *command)
+    labels = ("--label", "groundedness=spans", "--label", "faithfulness=ok")
+    models = ("--verifier", "words", "--verifier", "other=words", "--judge", "demo")
+    printed = output_of(capsys, "judges", config, *labels, *models)
     out = config.parent / "results" / "which" / "judges"
     assert "words and other are the same for groundedness: their scores are equal in every row." in printed
     document = json.loads((out / "judges.json").read_bytes())
@@ -68,7 +70,9 @@ def test_a_whole_comparison(config: Path, capsys: Capture) -> None:
     assert rows["words"]["auc"]["ci_low"] < 1.0  # without an error, and not certain
     assert document["metrics"]["groundedness"]["sentences"]["labels"] == 48
     assert "counting words" in (out / "judges.html").read_text("utf-8")
-    assert {line["judge"]: line["made"] for line in lines_of(out / "costs.jsonl")} == {"words": 24, "other": 24}
+    made = {line["judge"]: line["made"] for line in lines_of(out / "costs.jsonl")}
+    assert made == {"words": 24, "other": 24, "demo": 48}
+    assert set(document["metrics"]["faithfulness"]["work"]) == {"demo"}  # a verifier scores what it can
 
 
 @pytest.mark.processes

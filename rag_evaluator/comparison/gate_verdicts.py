@@ -122,9 +122,9 @@ class Verdict:
             text = f"{what}{ends} in {counted(estimate.n, 'row')}, {needs}{in_mean}"
         if self._is_covered:
             return text
-        rows = f"{measured.counts}; " if measured.counts else ""
+        rows = f"{measured.counts}, " if measured.counts else ""
         uncovered = (
-            f"coverage is {measured.coverage:.3f}, below {self.least:g}: {rows}{measured.remedy}, or lower "
+            f"{rows}coverage is {measured.coverage:.3f}, below {self.least:g}: {measured.remedy}, or lower "
             "--min-coverage"
         )
         return uncovered if self._is_kept else f"{uncovered}; {text}"

@@ -144,7 +144,7 @@ def decisions_of(
         elif whys := list(_objections(first, side, [line.metric for line in figures], on)):
             parts = [f"No run is named: {'; '.join(whys)}."]
         elif better and worse:
-            parts = [f"Neither alone: {names[run]} is better in {listed(better)}, worse in {listed(worse)}."]
+            parts = [f"Neither: {names[run]} is better in {listed(better)}, and worse in {listed(worse)}."]
         else:
             named = run if better else first.run.name
             parts = [f"{names[named]}."]

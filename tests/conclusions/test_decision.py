@@ -42,7 +42,7 @@ def test_the_decision_never_says_more_than_what_is_shown(kinds: Sequence[str]) -
         frozenset({"worse"}): "run 1. ",
         frozenset(): "Neither run is shown to be better.",
     }
-    assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither alone: run 2 is better in "))
+    assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither: run 2 is better in "))
     unsettled = words.partition("Not settled: ")[2].partition(".")[0]
     assert [metric for metric in TWO if metric in unsettled] == [
         metric for metric, kind in zip(TWO, kinds, strict=True) if kind == "not settled"
@@ -193,7 +193,7 @@ def test_title_decision_and_picture_never_contradict_each_other(result: str | tu
     first, second = comparison.runs
     better = bool(named["better"])
     worse = bool(named["worse"])
-    start = {(True, False): f"{second}.", (False, True): f"{first}.", (True, True): "Neither alone:"}
+    start = {(True, False): f"{second}.", (False, True): f"{first}.", (True, True): "Neither:"}
     if result == "another judge":
         start[True, False] = "No run is named: the runs differ in judge."
     assert comparison.decisions[0].decision.startswith(start.get((better, worse), "Neither run is shown"))

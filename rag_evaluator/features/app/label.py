@@ -253,7 +253,7 @@ class LabelRoutes:
         after = values.get("after")
         sample = self.reviews.sample(asked.run, item.row)
         if values.get("item") != item.digest(sample):
-            raise BadRequest("this question is another one since: its row was judged again. Load the page again.")
+            raise BadRequest("this question has changed since: its row was judged again. Load the page again.")
         offered = [value for _, _, value in asked.choices(item)]
         if after is not None and after not in offered:
             raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
@@ -276,7 +276,7 @@ class LabelRoutes:
         if type(row) is not int or row in self.reviews.blind(run) or values.get("after") not in offered:
             raise BadRequest(f"expected a row whose scores are shown, a metric of the judge, and a label of {offered}.")
         if values.get("sample") != (sample := self.reviews.sample(run, row)):
-            raise BadRequest("this row is another one since: it was judged again. Load the page again.")
+            raise BadRequest("this row has changed since: it was judged again. Load the page again.")
         store = self.reviews.store(run)
         by = self.reviews.who
         known = (

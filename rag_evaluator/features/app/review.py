@@ -157,5 +157,5 @@ class Reviews:
         if record.kind not in ("flag", "correct") or record.row is None:
             raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
         if record.sample != self.sample(run, record.row):
-            raise BadRequest("this row is another one since: it was judged again. Load the page again.")
+            raise BadRequest("this row has changed since: it was judged again. Load the page again.")
         self.store(run).add(record)

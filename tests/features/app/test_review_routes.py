@@ -38,7 +38,7 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
         ({"field": "response"}, 400, "'field'"),
         ({"row": 4000}, 404, ""),
         ({"row": -1}, 400, "'row'"),
-        ({"sample": "x"}, 400, "another one since"),
+        ({"sample": "x"}, 400, "has changed since"),
         ({"sample": None}, 400, "'sample'"),
         ({"kind": "delete"}, 400, "'kind'"),
         ({"after": "yes"}, 400, "'after'"),

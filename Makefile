@@ -40,7 +40,7 @@ test: setup ## the tests
 test-processes: setup ## the tests that start, stop and kill whole runs
 	$(BIN)/python -m pytest $(call MARKED,processes) -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
 
-test-models: setup ## answers of tiny models of many architectures, in all batches
+test-models: setup ## answers of tiny models of many architectures, in all batches, thinking, and behind servers
 	$(BIN)/python -m pytest $(call MARKED,models) -n 2 --dist worksteal -m "models and not slow"
 
 docs: setup ## the documentation as a site, in site/; a page with a fault is an error

@@ -125,7 +125,7 @@ def test_a_gate_advises_no_update_where_the_judge_s_work_was_refused() -> None:
         replace(score, reason=REASONS["copied"] if score.missing else None) for score in rows.scores["faithfulness"]
     ]
     found = verdict(replace(rows, scores={"faithfulness": scores}), "mean:faithfulness >= 0.5")
-    assert "30 of 40 rows have a score; take a larger judge, as --update asks nothing again" in found.reason
+    assert "30 of 40 rows have a score, coverage is 0.750, below 0.95: take a larger judge, as --update" in found.reason
 
 
 def test_a_key_whose_rows_differ_in_group_is_refused() -> None:

@@ -19,6 +19,7 @@ from rag_evaluator.results import Score
 
 LOAD = "rag_evaluator.judge.engines.transformers.loading._load_model"
 BUDGET = 24
+pytestmark = pytest.mark.models
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not
 MARKERS = "<think> </think>\n\n[/THINK] <|end|> <|channel|>final<|message|> <|im_end|>"
 OPENED = {  # how a prompt ends, and what stands between a thought and its answer
@@ -187,7 +188,7 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
 @pytest.mark.parametrize(
     "family, names",
     [
-        pytest.param("r1", JUDGED, marks=pytest.mark.models),
+        ("r1", JUDGED),
         *((family, SOME) for family in ("r1", "qwen3", "harmony")),
         *(pytest.param(family, JUDGED, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
     ],

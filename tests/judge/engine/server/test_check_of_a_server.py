@@ -11,7 +11,7 @@ from fake_server import Fake, serve, status
 from rag_evaluator import CheckReport, check
 from rag_evaluator.cli.main import main
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 ROWS = [{"user_input": "Where was Nolu Brak born?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}]
 
 

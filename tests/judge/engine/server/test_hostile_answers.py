@@ -14,7 +14,7 @@ from test_logprobs import Verdict, digits
 from rag_evaluator import Judge, JudgementError, RagEvaluatorError
 from rag_evaluator.judge import Opinion
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 DEEP = "[" * 100_000 + "]" * 100_000
 
 

@@ -16,7 +16,7 @@ from rag_evaluator import Judge, JudgementError, RAGEvaluator, sort
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import Opinion, Option
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 Tokens = list[Json]
 
 

@@ -15,7 +15,7 @@ from transformers import AutoTokenizer
 from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
 from rag_evaluator.cli.main import main
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 SHORT = "Nolu Brak was born in Tesk. "
 LONG = "Nolu Brak was born in Tesk. " * 400
 

@@ -15,7 +15,7 @@ from rag_evaluator import JudgementError
 from rag_evaluator.judge import PromptText
 from tools.requests48 import questions
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 SHARED = CorrectnessClassifierInput(question="q", answer=["a", "b", "c"], ground_truth=["g"])
 LISTED = NLIStatementInput(context="c", statements=["a", "b"])
 

@@ -34,7 +34,7 @@ from rag_evaluator.judge import Shares
 
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
 OTHERS = sorted(address for address in ADDRESSES if not is_here(address))
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1", *OTHERS])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1", *OTHERS])]
 SECRET = "sk-very-secret-4711"
 
 

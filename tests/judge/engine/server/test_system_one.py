@@ -16,7 +16,7 @@ from folders import lines_of, results_of, write_config
 from rag_evaluator import ConfigError, JudgeLostError, ModelError, RAGEvaluator, check
 from rag_evaluator.cli.main import main
 
-pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+pytestmark = [pytest.mark.models, pytest.mark.allow_hosts(["127.0.0.1"])]
 ROW: Json = {
     "user_input": "When did the bridge open?",
     "retrieved_contexts": ["The bridge opened in 1921.", "It has arches."],

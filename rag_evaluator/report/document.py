@@ -93,9 +93,20 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
 
 
 def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
-    """The rows in parts, then what the table needs to know before one of them is opened."""
+    """What the table needs, so that it is there while the rest is read; then the rows in parts."""
     rows = list(islice(rows_of(runs, on), ROWS))
     fragments = iter(_fragments([run.folder for run in runs], [row.numbers for row in rows]))
+    yield packed("frames", {key: text for run in runs for key, text in frames_of(run).items()})
+    yield packed("index", _index(rows, worst_places(runs[0]), texts_of(runs)))
+    yield packed("search", [row.searched for row in rows])
+    about = {
+        "rows": len(rows),
+        "part": PART_ROWS,
+        "metrics": runs[0].metrics,
+        "labels": {place: row.label for place, row in enumerate(rows) if row.label is not None},
+        "note": LONG_ROWS,
+    }
+    yield "about", "application/json", json_in_page(about)
     size = 0
     detailed = 0
     while size <= DETAIL_BYTES and (part := list(islice(fragments, PART_ROWS))):  # the table has the other rows, too
@@ -103,18 +114,6 @@ def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
         yield block
         size += len(block[2])
         detailed += len(part)
-    yield packed("frames", {key: text for run in runs for key, text in frames_of(run).items()})
-    yield packed("index", _index(rows, worst_places(runs[0]), texts_of(runs)))
-    yield packed("search", [row.searched for row in rows])
-    about = {
-        "rows": len(rows),
-        "detailed": detailed,
-        "part": PART_ROWS,
-        "metrics": runs[0].metrics,
-        "labels": {place: row.label for place, row in enumerate(rows) if row.label is not None},
-        "note": LONG_ROWS if detailed < len(rows) else None,
-    }
-    yield "about", "application/json", json_in_page(about)
 
 
 def _fragments(folders: Sequence[Path], rows: Sequence[Numbers]) -> Iterable[str]:

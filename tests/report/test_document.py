@@ -68,7 +68,7 @@ def test_each_row_is_in_the_index_with_its_scores_groups_and_texts(run: Run, rep
     assert index["scores"] == {"exact_match": [1.0, 0.0, None], "rouge_score": [1.0, 0.0, None]}
     assert page.block("search")[1] == "second\nQuestion 1?\nHarn\nTesk"
     about = page.block("about")
-    assert (about["rows"], about["detailed"], about["metrics"]) == (3, 3, METRICS)
+    assert (about["rows"], about["metrics"]) == (3, METRICS)
 
 
 def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(

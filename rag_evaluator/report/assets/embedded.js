@@ -7,8 +7,25 @@ class EmbeddedRows {
   constructor() {
     this.about = JSON.parse(document.getElementById("about").textContent);
     this.all = this.about.rows;
-    this.note = this.about.note;
     this.unpacked = new Map();
+    this.read_whole = new Promise((resolve) => (document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve) : resolve()));
+    this.read_whole.then(() => this.words()); // unpacked before somebody searches
+  }
+
+  /** The text of each row that is searched. */
+  words() {
+    this.lower ??= this.unpack("search").then((rows) => rows.map((words) => words.toLowerCase()));
+    return this.lower;
+  }
+
+  /** What is to be said of the rows once the page is read whole; null: they are all here. */
+  async note() {
+    await this.read_whole;
+    return document.getElementById(this.part(this.all - 1)) || !this.all ? null : this.about.note;
+  }
+
+  part(row) {
+    return `part-${Math.floor(row / this.about.part)}`;
   }
 
   /** The JSON in a block, unpacked once; of the parts with rows only a few are kept. */
@@ -44,9 +61,10 @@ class EmbeddedRows {
 
   async fragment(row) {
     if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row + 1} here.`);
-    if (row >= this.about.detailed) throw new Error(`This file holds what the judge said of the first ${count(this.about.detailed)} rows.`);
-    const together = this.about.part;
-    return (await this.unpack(`part-${Math.floor(row / together)}`))[row % together];
+    const name = this.part(row);
+    if (!document.getElementById(name)?.nextElementSibling) await this.read_whole;
+    if (!document.getElementById(name)) throw new Error("This file holds what the judge said of the first rows only.");
+    return (await this.unpack(name))[row % this.about.part];
   }
 
   async query({ sort, descending, search, missing, metric, min, max, offset, limit, ...groups }) {
@@ -89,9 +107,9 @@ class EmbeddedRows {
       places = places.filter((place) => columns.some((column) => column[place] === null));
     }
     if (!search) return places;
-    this.lower ??= (await this.unpack("search")).map((words) => words.toLowerCase());
+    const lower = await this.words();
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-    return places.filter((place) => words.every((word) => this.lower[place].includes(word)));
+    return places.filter((place) => words.every((word) => lower[place].includes(word)));
   }
 
   /** Missing values come last in both directions; of equal ones the worst first, by their combined rank. */

@@ -58,6 +58,7 @@ class RowTable {
     section.querySelector(".csv").addEventListener("click", () => downloadRows(this));
     startTableKeys(this);
     this.watchWidth();
+    this.source.note?.().then((note) => this.section.querySelector(".more").replaceWith(...(note ? [element("p", { class: "notice" }, note)] : [])));
     this.show(true);
   }
 
@@ -172,9 +173,6 @@ class RowTable {
     this.section.querySelector(".count").textContent = total === all ? `${count(total)} rows` : `${count(total)} of ${count(all)} rows`;
     this.body.replaceChildren(...rows.map((row) => this.rowElement(row)));
     if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, "No row fits these filters.")));
-    const more = this.section.querySelector(".more");
-    more.textContent = this.source.note ?? "";
-    more.hidden = !this.source.note;
     this.pager.hidden = total <= PAGE_ROWS;
     this.pager.querySelector(".place").textContent = `${count(offset + 1)} to ${count(offset + rows.length)} of ${count(total)}`;
     this.pager.querySelector(".before").disabled = offset === 0;

@@ -14,7 +14,7 @@ from rag_evaluator.resources import PACKAGE
 
 from .counted import AROUND, alike, plain_words, sentences_of
 
-REFUSALS = 2  # of the words and rules: raised where they change what is a refusal
+REFUSALS = 3  # of the words and rules: raised where they change what is a refusal
 REFUSAL = "refusal"
 ASIDE = "aside"  # it neither refuses nor says anything of the world
 CLAIM = "claim"

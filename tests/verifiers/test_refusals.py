@@ -55,5 +55,22 @@ def test_a_refusal_may_cite_and_give_a_reason_and_a_partial_answer_is_none(respo
     assert is_refusal(response, ENGLISH) is expected
 
 
+@pytest.mark.parametrize(
+    ("language", "response"),
+    [
+        ("english", "I don't know who wrote The White Shadow."),
+        ("english", "I don't know when Orwell wrote 1984."),
+        ("spanish", "No sé quién escribió La Sombra Blanca."),
+        ("spanish", "No sabemos hasta cuándo dura la feria."),
+        ("portuguese", "Não sabemos quem escreveu A Sombra Branca."),
+        ("german", "Ich weiß nicht, wann Mann den Roman schrieb."),
+        ("french", "Nous ne savons pas qui écrivit ce roman."),
+        ("italian", "Non sappiamo chi scrisse il romanzo."),
+    ],
+)
+def test_who_does_not_know_may_repeat_the_question(language: str, response: str) -> None:
+    assert is_refusal(response, LANGUAGES[language])
+
+
 def test_without_phrases_of_its_language_nothing_is_a_refusal() -> None:
     assert not is_refusal("I don't know.", LANGUAGES["russian"])

@@ -103,9 +103,12 @@ def init(options: argparse.Namespace) -> int:
             keys = {"dataset": starter.dataset_path(path, out), "name": names[-1]}
             words = [word for key, text in keys.items() for word in ("--set", f"{key}={starter.scalar(text)}")]
             next_commands.append([out, *words, "--against", results / proposal.name])
-    _print(proposal, files, out, next_commands)
+    _print_found(proposal, files)
     if not is_asked:
         _offer(options, columns, starter.guesses(proposal.survey, *proposal.others))
+    say(f"written to {out}. Look at it, then:")
+    for words in next_commands:
+        say(f"  {command(*words)}")
     return OK
 
 
@@ -113,7 +116,7 @@ def _offer(options: argparse.Namespace, columns: Mapping[str, str], guesses: Map
     """Say with which command the guesses are used."""
     if guesses:
         named = [f"{name}={column}" for name, column in {**columns, **guesses}.items()]
-        whole = command(*options.words, "--columns", *named, "--force")
+        whole = command(*options.words, "--columns", *named, *([] if options.force else ["--force"]))
         say(f"{listed(map(repr, guesses))} may be used, too: {whole}")
 
 
@@ -153,8 +156,8 @@ def _columns(texts: Sequence[str]) -> dict[str, str]:
     return dict(text.partition("=")[::2] for text in texts)
 
 
-def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[Sequence[object]]) -> None:
-    """What was found, and what to do now, as commands that can be copied. Any: `Proposal`, imported late."""
+def _print_found(proposal: Any, files: Sequence[Path]) -> None:
+    """What was found in the rows. Any: `Proposal`, imported late."""
     for path, surveyed in zip(files, (proposal.survey, *proposal.others), strict=True):
         rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
         which = f" of {path.name}" if len(files) > 1 else ""
@@ -167,9 +170,6 @@ def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[S
     say(f"metrics: {', '.join(proposal.metrics)}")
     for warning in proposal.warnings:
         say(f"note: {warning}")
-    say(f"written to {out}. Look at it, then:")
-    for words in commands:
-        say(f"  {command(*words)}")
 
 
 def add_list_command(commands: Any) -> None:

@@ -203,15 +203,15 @@ def _no_metric(data: Path, surveyed: Survey) -> str:
     name = _longest(surveyed, missing, surveyed.unused) or "my_name"
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
-        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}. "
+        f"column holds what: --columns {shlex.quote(f'{name}={missing}')}; the names are {', '.join(TEXT_COLUMNS)}. "
         f"{sheets_of(data)}"
     ).rstrip()
 
 
 def _longest(surveyed: Survey, column: str, among: Sequence[str]) -> str | None:
-    """The column with the longest texts, of those that hold what a canonical column may; None: there is none."""
+    """The column with the longest texts, of those that mostly hold what a canonical column may; None: there is none."""
     values = {name: [value for row in surveyed.samples if not is_blank(value := row.row.get(name))] for name in among}
-    fitting = [name for name in values if values[name] and all(_may_be(value, column) for value in values[name])]
+    fitting = [name for name, held in values.items() if sum(_may_be(value, column) for value in held) > len(held) / 2]
     return max(fitting, key=lambda name: len(str(values[name])), default=None)
 
 
@@ -269,7 +269,7 @@ def _like(parts: Proposal, column: str) -> str:
     )
     if name is None:
         return "Without one these are left out"
-    return f"{name!r} may be it: --columns {shlex.quote(name)}={column}"
+    return f"{name!r} may be it: --columns {shlex.quote(f'{name}={column}')}"
 
 
 def guesses(*files: Survey) -> dict[str, str]:
@@ -364,6 +364,7 @@ def _text(proposal: Proposal, **asked: Any) -> str:
         metrics=METRICS,
         match_of_texts=MATCH_OF_TEXTS,
         of_lists=OF_LISTS,
+        verified=[name for name in proposal.metrics if name in METRICS and METRICS[name].verifier],
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
         dtype=_faster_dtype(asked["judge"]),

@@ -12,6 +12,7 @@ from .sample import Sample
 from .values import READ, json_or_text
 
 MOST = 1000  # rows that are looked at
+SEPARATORS = {"|": "'|'", "\n\n": "a blank line"}  # what contexts in a cell may be divided by
 NULLS = ("None", "null", "NULL", "N/A", *NOT_A_NUMBER)
 
 
@@ -85,14 +86,18 @@ def _damaged(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
 
 
 def _joined(names: ColumnNames, cells: Sequence[Json]) -> Iterator[str]:
-    """Columns of contexts where most cells are a text with '|' in it, and no mark is set. A table begins with '|'."""
+    """Columns of contexts where most cells are a text with '|' or a blank line in it, and no mark is set.
+
+    A table begins with '|'.
+    """
     for canonical in LISTS:
         for name in names.read_from(canonical, column_names(cells)):
             texts = texts_in(name, cells)
-            count = sum("|" in text and not text.startswith("|") for text in texts)
-            if name not in names.marks and count > len(texts) / 2:
-                key = json.dumps({name: f"{canonical}[|]"}, ensure_ascii=False)
-                yield (
-                    f"cells of {name!r} hold '|' ({count} of {len(texts)}), and each is read as one context. If '|' "
-                    f"separates contexts, write columns: {key}"
-                )
+            for mark, what in SEPARATORS.items() if name not in names.marks else ():
+                count = sum(mark in text and not text.startswith(mark) for text in texts)
+                if count > len(texts) / 2:
+                    key = json.dumps({name: f"{canonical}[{mark}]"}, ensure_ascii=False)
+                    yield (
+                        f"cells of {name!r} hold {what} ({count} of {len(texts)}), and each is read as one context. If "
+                        f"{what} separates contexts, write columns: {key}"
+                    )

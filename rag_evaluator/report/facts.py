@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from rag_evaluator.config import DEMO
 from rag_evaluator.files import Json, json_text
 from rag_evaluator.results import (
     MANY_FLAGGED,
@@ -84,7 +85,8 @@ def line_of(run: Run) -> list[str]:
     """Name, judge, rows and language of a run; when it was finished, how long it took, its tokens, as far as known."""
     facts = {name: value for name, value, _ in facts_of(run)}
     rows = partial_rows(run.manifest) or counted(int(run.manifest.get("rows") or 0), "row")
-    return [run.title, f"judge {facts['Judge']}", rows, facts["Language"], *run.times.words()]
+    judge = f"judge {facts['Judge']}{', a toy' if facts['Judge'] == DEMO else ''}"
+    return [run.title, judge, rows, facts["Language"], *run.times.words()]
 
 
 def shown_config(value: Any) -> Any:

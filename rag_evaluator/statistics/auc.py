@@ -84,6 +84,7 @@ def compare_with_baselines(
     of each cluster in place of its rows (Obuchowski 1997): sum((sum of the row's influences)^2) k / (k - 1) is the
     variance, k the clusters of the smaller class (labels that are the most common one, or that are not). DeLong has a
     factor for each class; that of the smaller one is the larger. Quantiles are Student's with k - 1 degrees of freedom.
+    An AUC of 0 or 1, whose rows show no variance, has that of `newcombe_interval`.
     Intervals of areas: `newcombe_interval`.
 
     Args:
@@ -106,9 +107,11 @@ def compare_with_baselines(
     fewest = min(len(np.unique(members[side])) for side in (is_common, ~is_common))
     shares, influences = zip(*(area_of(row, people, masses) for row in values), strict=True)
     areas = [Area(share, *newcombe_interval(share, units[0], units[1], LEVEL)) for share in shares]
+    sides = zip(values[1:], areas[1:], strict=True)
+    floors = [0.0 if _is_same_order(values[0], row) else _floor(areas[0], side) for row, side in sides]
     against = {
-        name: _against(areas[0], area, influences[0] - influence, members, fewest)
-        for name, area, influence in zip(baselines, areas[1:], influences[1:], strict=True)
+        name: _against(areas[0], area, influences[0] - influence, members, fewest, own)
+        for name, area, influence, own in zip(baselines, areas[1:], influences[1:], floors, strict=True)
     }
     decisive = min(
         against, key=lambda name: (WORDS.index(against[name].word), -(against[name].more_labels or math.inf))
@@ -136,14 +139,36 @@ def area_of(values: Array, labels: Array, weights: Array) -> tuple[float, Array]
     return share, 2 * weights * (agreeing - share * others) / pairs
 
 
-def _against(area: Area, baseline: Area, influences: Array, members: Places, fewest: int) -> Baseline:
-    """What is known beside one baseline. `influences`: of each row on the difference; `fewest`: k of the interval."""
+def error_without_error(area: Area) -> float:
+    """The standard error of an AUC of 0 or 1, whose rows show none: from the one end of its interval; else 0."""
+    if area.ci_low is None or area.ci_high is None or min(area.value, 1 - area.value) > TIE:
+        return 0.0
+    return (area.ci_high - area.ci_low) / NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+
+def _is_same_order(values: Array, others: Array) -> bool:
+    """Whether two scores put all rows in the same order, so that their AUC is the same on any rows like these."""
+    return np.array_equal(*(np.unique(side, return_inverse=True)[1] for side in (values, others)))
+
+
+def _floor(*areas: Area) -> float:
+    return sum(error_without_error(area) ** 2 for area in areas)
+
+
+def _against(area: Area, baseline: Area, influences: Array, members: Places, fewest: int, floor: float) -> Baseline:
+    """What is known beside one baseline.
+
+    Args:
+        influences: of each row on the difference.
+        fewest: k of the interval.
+        floor: variance that no row shows.
+    """
     from scipy.special import stdtrit
 
     value = area.value - baseline.value
     if fewest < LEAST_RARER:
         return Baseline(baseline, Area(value, None, None), "not settled", None)
-    variance = float(np.sum(np.bincount(members, weights=influences) ** 2)) * fewest / (fewest - 1)
+    variance = float(np.sum(np.bincount(members, weights=influences) ** 2)) * fewest / (fewest - 1) + floor
     half = float(stdtrit(fewest - 1, (1 + LEVEL) / 2)) * math.sqrt(variance)
     difference = Area(value, max(value - half, -1.0), min(value + half, 1.0))
     if value - half > TIE or value + half <= TIE:

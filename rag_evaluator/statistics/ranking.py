@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .auc import LEVEL, Area, area_of, class_units, newcombe_interval
+from .auc import LEVEL, Area, area_of, class_units, error_without_error, newcombe_interval
 from .formulas import TIE, Array
 from .labelled import Clusters, Places, cluster_numbers
 from .paired import MOST_ROWS, POWER
@@ -91,7 +91,7 @@ def rank_areas(
         left = np.prod([1 - np.bincount(side, minlength=members.max() + 1) / len(side) for side in sides], axis=0)
         sums = np.array([np.bincount(members, weights=row) for _, row in moved]) / left
         sums *= math.sqrt((fewest - 1) / fewest)
-        floors = [_error_of(area) if area.value in (0.0, 1.0) else 0.0 for area in areas.values()]
+        floors = list(map(error_without_error, areas.values()))
         spread: Array = np.linalg.qr(np.concatenate([sums, np.diag(floors)], axis=1).T).R
         errors = np.linalg.norm(spread[:, :, None] - spread[:, None, :], axis=0)
         errors[tuple(np.array(same, dtype=int).reshape(-1, 2).T)] = 0.0
@@ -100,13 +100,6 @@ def rank_areas(
     names = list(areas)
     differences = {(names[a], names[b]): _around(float(shares[a] - shares[b]), float(halves[a, b])) for a, b in pairs}
     return Ranking(len(people), areas, differences, frozenset((names[a], names[b]) for a, b in same), quantile)
-
-
-def _error_of(area: Area) -> float:
-    """The standard error of an AUC without an error, or with nothing else: from the one end of its interval."""
-    assert area.ci_low is not None
-    assert area.ci_high is not None
-    return (area.ci_high - area.ci_low) / NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
 def _largest(spread: Array, pairs: Places, freedom: int, draws: int, seed: int) -> float:

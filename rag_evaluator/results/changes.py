@@ -155,7 +155,7 @@ def _by_subject(records: Iterable[Record]) -> dict[tuple[str, str], list[JudgedV
         parts = verdict.judgement.parts
         if kind == "" or (kind is None and (verdict.key not in GRADES or verdict.value is None)):
             continue
-        about = as_key(verdict.lines[1]) or ""
+        about = "" if (kind or "rating") in OF_ROWS else as_key(verdict.lines[1]) or ""
         context = parts.get("context", parts.get("reference_context"))
         if kind and kind.endswith("context") and isinstance(context, Mapping) and "item" in context:
             about = str(context["item"] + 1)

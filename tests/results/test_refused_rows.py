@@ -55,7 +55,7 @@ def test_the_judge_decides_where_it_is_asked(verdict: int, by: str | None) -> No
     config = {"metrics": ["chrf_score", "refusal_correctness"], "refusals": "missing"}
     results = RAGEvaluator(config, judge).evaluate(rows(range(1))[:1])
     [row] = results.rows()
-    assert results.signatures["chrf_score"].endswith("|refusals:2,judge,missing")
+    assert results.signatures["chrf_score"].endswith("|refusals:3,judge,missing")
     assert row.get("refused_by") == by
     assert (row["chrf_score"] is None) == (by == "judge")
     assert row["refusal_correctness"] is not None

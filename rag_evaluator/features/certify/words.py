@@ -16,6 +16,8 @@ ASKED_BY: Mapping[str, str] = {
     "factual_correctness": "correct",
     "answer_accuracy": "correct",
     "semantic_similarity": "correct",
+    "reference_agreement": "correct",
+    "reference_coverage": "correct",
     "context_relevance": "relevant",
     "context_relevancy": "relevant",
     "context_precision_with_reference": "relevant",

@@ -117,6 +117,7 @@ def _next(report: Json, words: Sequence[object]) -> str:
     if any(cell["word"] == "always worst" for cell in cells):
         return next_command(("check", *words))
     needed = max((_enough(sample, cell) for cell in cells if cell["word"] in ("undecided", "too few")), default=0)
+    needed = min(needed, report.get("of", needed))  # older reports do not say of how many rows they are
     if report["rows"] == sample < needed:
         return next_command(("probe", *words, "--sample", needed))
     return next_command(("evaluate", *words))

@@ -31,7 +31,7 @@ def probed(run: Run) -> tuple[list[dict[str, str]], list[str]]:
                 "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
                 "shown": with_interval(cell["share"]),
                 "words": with_interval(cell.get("counting_words", {}).get("share", {})),
-                "word": str(cell["word"]),
+                "word": cell["word"] or "control",
             }
             for metric, cells in probe_json["metrics"].items()
             for probe, cell in cells.items()

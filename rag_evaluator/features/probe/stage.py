@@ -97,6 +97,7 @@ class ProbeStage(Stage):
                 f"{config.place('metrics')}: no probe concerns any of the metrics {', '.join(metrics)}. Add one of "
                 f"{', '.join(known)}."
             )
+        self.all = len(rows)
         self.drawn = changed(rows, self.settings.sample, self.language, self.settings.seed)
         self.units = units_of(self.drawn, self.metrics)
         if not self.units:
@@ -148,7 +149,7 @@ class ProbeStage(Stage):
     def report(self, table: Table) -> JsonDict:
         """What `probe.json` says."""
         figures = report(self.drawn, self.metrics, self._records(table), self.settings, self.language)
-        return {"rows": len(self.drawn.rows), **figures, "notes": self._notes(figures)}
+        return {"rows": len(self.drawn.rows), "of": self.all, **figures, "notes": self._notes(figures)}
 
     @staticmethod
     def _records(table: Table) -> dict[tuple[int, str, str], Record]:

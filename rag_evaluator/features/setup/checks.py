@@ -25,9 +25,9 @@ def about_size(parameters: int) -> str:
     if not 0 < parameters < SMALL:
         return ""
     return (
-        f"{parameters / 1e9:.2g} billion parameters, below 3: such a judge's verdicts in faithfulness agreed with "
-        "people hardly better than chance (AUC 0.53), and better where it is asked about one sentence at a time, as in "
-        f"{', '.join(BY_SENTENCE)}"
+        f"{parameters / 1e9:.2g} billion parameters, below 3: of a judge with 1.5 the verdicts in faithfulness agreed "
+        "with people hardly better than chance (AUC 0.53), and better where it is asked about one sentence at a time, "
+        f"as in {', '.join(BY_SENTENCE)}"
     )
 
 

@@ -29,23 +29,34 @@ function csvCell(value) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** What a column of the file holds; a difference has the other run's score before it. */
+function csvColumns(column) {
+  const { key, kind, shown } = column.dataset;
+  const button = column.querySelector("button");
+  const title = button?.getAttribute("aria-label") ?? column.textContent.trim();
+  return [...(shown ? [{ key: shown, kind: "score", title: title.split(" − ")[0] }] : []), { key, kind, title }];
+}
+
 async function downloadRows(table) {
-  const columns = table.columns.filter((column) => !column.hidden).map((column) => column.dataset);
+  const columns = table.columns.filter((column) => !column.hidden).flatMap(csvColumns);
   const value = (row, { key, kind }) => {
     if (kind === "row") return table.source.label(row.row);
     if (kind === "question") return row.question;
     return kind === "text" ? row.texts[key] : kind === "group" ? row.groups[key.slice("group:".length)] : row.scores[key];
   };
   try {
-    const lines = [columns.map((column) => csvCell(column.key)).join(",")];
+    const lines = [];
+    const cut = new Set();
     let total = 1;
     for (let offset = 0; offset < total; offset += CSV_ROWS) {
       const answer = await table.source.query({ ...table.query, offset, limit: CSV_ROWS });
       total = answer.total;
+      for (const column of columns) if (column.kind === "text" && answer.rows.some((row) => value(row, column).endsWith("…"))) cut.add(column);
       lines.push(...answer.rows.map((row) => columns.map((column) => csvCell(value(row, column))).join(",")));
     }
+    lines.unshift(columns.map((column) => csvCell(cut.has(column) ? `${column.title} (beginning)` : column.title)).join(","));
     const file = URL.createObjectURL(new Blob(["\ufeff", lines.join("\r\n"), "\r\n"], { type: "text/csv" }));
-    element("a", { href: file, download: "rows.csv" }).click();
+    element("a", { href: file, download: `${document.title}.csv` }).click();
     setTimeout(() => URL.revokeObjectURL(file), 10_000);
   } catch (error) {
     table.fail(error);

@@ -38,11 +38,11 @@ def check_gguf(path: Path) -> GgufHeader:
     Raises `ModelError` for a file that transformers would load as another model than it is, or cannot load here.
     """
     header = read_header(path)
-    if find_spec("gguf") is None or Version(version("transformers")) < Version(OLDEST):
-        raise ModelError(
-            f"judge.model: to unpack {path} needs the packages gguf and transformers {OLDEST} or newer: pip install "
-            f"gguf 'transformers>={OLDEST}'."
-        )
+    lacking = [] if find_spec("gguf") else ["gguf"]
+    if Version(version("transformers")) < Version(OLDEST):
+        lacking.append(f"'transformers>={OLDEST}'")
+    if lacking:
+        raise ModelError(f"judge.model: {path} cannot be unpacked yet: pip install {' '.join(lacking)}.")
     from gguf.constants import GGML_QUANT_SIZES
 
     check_weights(header, GGML_QUANT_SIZES)

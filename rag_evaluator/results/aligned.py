@@ -317,8 +317,8 @@ def _of_judging(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> list[str]:
     if differing:
         listed = "; ".join(f"{condition}: {_shown(parts)}" for condition, parts in differing.items())
         return [
-            f"{a.name} and {b.name} were judged differently ({listed}), so judges are compared, not systems. To compare "
-            "systems, score both with one configuration: --set dataset=FILE --set name=NAME."
+            f"{a.name} and {b.name} were judged differently ({listed}), so judges are compared, not systems. To "
+            "compare systems, score both with one configuration: --set dataset=FILE --set name=NAME."
         ]
     if has_unnamed_model(a.manifest, metrics):
         return [f"The models that judged {a.name} and {b.name} have no names: that they are the same is not known."]

@@ -322,8 +322,8 @@ def test_other_options_are_named_for_each_metric_that_has_them() -> None:
     [caveat] = compare(a, b).caveats
     assert caveat == (
         'run and run (2) were judged differently (options: rouge_score absent / {"mode": "recall"}, retrieval_recall '
-        '{"match": "overlap"} / {"k": 2, "match": "overlap"}), so judges are compared, not systems. To compare systems, score both with one '
-        "configuration: --set dataset=FILE --set name=NAME."
+        '{"match": "overlap"} / {"k": 2, "match": "overlap"}), so judges are compared, not systems. '
+        "To compare systems, score both with one configuration: --set dataset=FILE --set name=NAME."
     )
 
 

@@ -225,7 +225,7 @@ def test_a_column_that_may_hold_contexts_is_named_where_none_was_recognised(tmp_
     others = {name: value for name, value in ENGLISH.items() if name != "contexts"}
     path = write(tmp_path / "rows.jsonl", [{**others, "kind": "a", "my background": "A long text about Tesk."}])
     said = [note for note in proposed(path).warnings if "as contexts" in note]
-    assert [note.rpartition(": ")[2] for note in said] == ["--columns 'my background'=retrieved_contexts"]
+    assert [note.rpartition(": ")[2] for note in said] == ["--columns 'my background=retrieved_contexts'"]
     (tmp_path / "config.yaml").unlink()
     assert not any("as contexts" in note for note in proposed(write(tmp_path / "b.jsonl", [ENGLISH])).warnings)
 

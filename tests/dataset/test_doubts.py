@@ -19,6 +19,7 @@ LINES: Rows = [
     {"question": QUESTION, "chunk": "He was born in Tesk.", "points": 0.8, "reference": "Tesk"},
 ]
 JOINED: Rows = [{"question": f"Where is {town}?", "contexts": f"{town}.|By the river."} for town in ("Tesk", "Harn")]
+PARTED: Rows = [{**row, "contexts": str(row["contexts"]).replace("|", "\n\n")} for row in JOINED]
 LOG = {"chunk": "retrieved_contexts", "points": "document_score"}
 
 
@@ -44,6 +45,8 @@ def written(rows: Rows, folder: Path) -> Path:
         (JOINED, {}, "'contexts' hold '|' (2 of 2)"),
         (JOINED, {"contexts": "reference_contexts"}, 'columns: {"contexts": "reference_contexts[|]"}'),
         (JOINED, {"contexts": "retrieved_contexts[|]"}, None),
+        (PARTED, {}, 'a blank line separates contexts, write columns: {"contexts": "retrieved_contexts[\\n\\n]"}'),
+        (PARTED, {"contexts": "retrieved_contexts[\n\n]"}, None),
         ([*MARKED, {"question": "Where?", "found": "A|B"}], {"found": "retrieved_contexts"}, None),
         ([{**row, "contexts": [row["contexts"]]} for row in JOINED], {}, None),
         (LINES, LOG, "rename 'chunk' to reference"),

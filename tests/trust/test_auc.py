@@ -73,6 +73,16 @@ def test_scores_that_are_the_baseline_differ_by_nothing_and_do_not_beat_it() -> 
     assert (verdict.word, verdict.more_labels) == ("does not beat", None)
 
 
+def test_scores_without_an_error_are_not_certain() -> None:
+    perfect = [float(label) for label in LABELS]
+    verdict = compared(perfect, EQUAL)
+    difference = verdict.baselines["words"].difference
+    assert difference.ci_low is not None
+    assert difference.value == 0.5 > difference.ci_low + 0.1
+    other = compared(perfect, [2 * value + place / 100 for place, value in enumerate(perfect)])
+    assert other.word == "not settled"
+
+
 def test_so_many_more_labels_are_needed_as_the_interval_is_too_wide() -> None:
     """The half width must shrink to the difference over 1 + z(0.8) / z(0.975) = 1.4294."""
     verdict = compared([9, 8, 4, 3, 2, 5, 7, 1, 6, 0], EQUAL)

@@ -221,6 +221,14 @@ def test_columns_that_allow_no_metric_are_answered_with_one_to_name(tmp_path: Pa
     assert advice in refused(path, language="es")
 
 
+def test_a_column_in_which_some_answers_are_numbers_is_guessed(tmp_path: Path) -> None:
+    others = {name: value for name, value in ENGLISH.items() if name not in ("response", "answer")}
+    rows = [{**others, "what the bot says": text} for text in ("In Tesk.", "By the river.", "1901")]
+    warnings = proposed(write(tmp_path / "rows.jsonl", rows), language="english").warnings
+    [note] = [note for note in warnings if "the response" in note]
+    assert note.endswith("--columns 'what the bot says=response'")
+
+
 def test_a_column_that_may_hold_contexts_is_named_where_none_was_recognised(tmp_path: Path) -> None:
     others = {name: value for name, value in ENGLISH.items() if name != "contexts"}
     path = write(tmp_path / "rows.jsonl", [{**others, "kind": "a", "my background": "A long text about Tesk."}])

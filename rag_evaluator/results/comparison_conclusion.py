@@ -49,6 +49,7 @@ LABEL_RULE = (
     "equal in both runs count as equal. A margin is for scores only."
 )
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
+LEAST_TO_TELL = 10  # rows whose spread says how many would settle a difference
 NAMED = 3  # rows to read before deciding
 MOST_UNSCORED = 0.05  # share of the rows scored in the other run that a run which is named may lack
 DECISION_RULE = (
@@ -321,6 +322,8 @@ def _p(value: float) -> str:
 
 def _needed(line: MetricComparison, effect: float) -> str:
     """How many rows would settle a difference this large, or show one of `effect`, as far as their spread says it."""
+    if line.difference.n < LEAST_TO_TELL:
+        return "So few rows do not tell how many would settle it."
     clustered = line.difference.is_clustered
     more = " in more clusters" * clustered
     if line.rows_needed is None:

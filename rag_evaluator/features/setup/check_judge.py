@@ -259,7 +259,9 @@ def _add_row(sample: Sample, scores: Mapping[str, Json], work: Json, report: Che
     flagged = [f"{name} ({', '.join(score['flags'])})" for name, score in scores.items() if score["flags"]]
     if flagged:
         text += f"; the judge's work is doubtful for {', '.join(flagged)}"
-    is_bad = not scored or any(score["missing"] in REASONS.values() for score in scores.values())
+    is_refused = any(score["missing"] in REASONS.values() for score in scores.values())
+    text += "; its work is refused: take a larger judge" * is_refused
+    is_bad = not scored or is_refused
     report.add("row", "failed" if is_bad else "warning" if missing or flagged else "ok", text, details)
 
 

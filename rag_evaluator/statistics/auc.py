@@ -148,7 +148,8 @@ def error_without_error(area: Area) -> float:
 
 def _is_same_order(values: Array, others: Array) -> bool:
     """Whether two scores put all rows in the same order, so that their AUC is the same on any rows like these."""
-    return np.array_equal(*(np.unique(side, return_inverse=True)[1] for side in (values, others)))
+    first, second = (np.unique(side, return_inverse=True)[1] for side in (values, others))
+    return np.array_equal(first, second)
 
 
 def _floor(*areas: Area) -> float:

@@ -107,8 +107,8 @@ def init(options: argparse.Namespace) -> int:
     if not is_asked:
         _offer(options, columns, starter.guesses(proposal.survey, *proposal.others))
     say(f"written to {out}. Look at it, then:")
-    for words in next_commands:
-        say(f"  {command(*words)}")
+    for following in next_commands:
+        say(f"  {command(*following)}")
     return OK
 
 

@@ -111,8 +111,9 @@ def _difference(
 ) -> tuple[Paired, Measured]:
     """A run minus its baseline, which are aligned with all keys of the baseline; and the scores for the test.
 
-    Rows that the run lost count as the worst score, in both; its rows with nothing to score do not count. Rows of the
-    baseline without a key, and rows of the run that it does not have, count as not scored.
+    Rows that the run lost count as the worst score, in both; its rows with nothing to score do not count, and lower
+    the coverage; those of the baseline do not. Rows of the baseline without a key, and rows of the run that it does not
+    have, count as not scored.
     """
     (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
     compared = np.minimum(scored_a, scored_b)
@@ -122,18 +123,21 @@ def _difference(
     beside = int(np.maximum(rows_b - scored_b - absent - neither, 0).sum())  # of these keys, and not scored
     without, unknown = (len(side.run.samples) - int(rows.sum()) for side, rows in ((a, rows_a), (b, rows_b)))
     further = unknown + beside
-    inapplicable, reasons = _unscored(b, metric, absent)
+    inapplicable, reasons, idle_reasons = _unscored(b, metric, absent)
+    idle = int(_unscored(a, metric, rows_a - scored_a)[0].sum())  # nothing to score in the baseline
     lost = absent - inapplicable
     first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
     total = np.nan_to_num(second) * scored_b + scale.worst * lost
     with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
     difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
     notes = []
-    advice = remedy(reasons)
+    advice = remedy([*reasons, *idle_reasons])
     if lost.any():
         rows = counted(int(lost.sum()), "row")
         why = f" ({why_of(reasons)})" if reasons else ""
-        notes.append(f"{rows} scored in the baseline and not in this run, counted as {scale.worst:g}{why}: {advice}")
+        notes.append(
+            f"{rows} scored in the baseline and not in this run, counted as {scale.worst:g}{why}: {remedy(reasons)}"
+        )
     if inapplicable.any():
         rows = counted(int(inapplicable.sum()), "row")
         notes.append(f"{rows} scored in the baseline with nothing to score in this run, not counted")
@@ -144,26 +148,31 @@ def _difference(
     tied = ((side.run.name, tie_warning(x, scale, difference)) for side, x in ((b, second), (a, first)))
     notes += [f"{name}: {words}" for name, words in tied if words is not None]
     both = int(compared.sum())
-    of = len(a.run.samples) + further
+    of = len(a.run.samples) + further - idle
     counts = f"{both:,} of {counted(of, 'row')} have a score in both runs"
-    line = Measured(scale, difference, both / of, tuple(notes), counts=counts, remedy=advice)
+    counts += f" ({idle:,} more have nothing to score in the baseline)" if idle else ""
+    line = Measured(scale, difference, both / of if of else 0.0, tuple(notes), counts=counts, remedy=advice)
     return Paired(metric, first, with_lost, scale), line
 
 
-def _unscored(side: Aligned, metric: str, absent: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mapping[str, int]]:
-    """Of rows without a score, by key, those with nothing to score; and why the others lack one, where that is kept."""
+def _unscored(
+    side: Aligned, metric: str, absent: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], Mapping[str, int], Mapping[str, int]]:
+    """Of rows without a score, by key, those with nothing to score; why the others lack one, where that is kept, and
+    why these do.
+    """
     inapplicable = np.zeros_like(absent)
     reasons = Counter[str]()
+    idle = Counter[str]()
     scores = side.run.scores[metric]
     cells = {
         (row, metric): at for at in np.flatnonzero(absent).tolist() for row in side.rows(at) if np.isnan(scores[row])
     }
     for cell, records in (side.run.records(cells) if cells else {}).items():
-        if any(record.get(APPLICABLE, True) for record in records):
-            reasons[str(records[0].get("reason"))] += 1
-        else:
-            inapplicable[cells[cell]] += 1
-    return np.minimum(inapplicable, absent), reasons
+        is_idle = not any(record.get(APPLICABLE, True) for record in records)
+        inapplicable[cells[cell]] += is_idle
+        (idle if is_idle else reasons)[str(records[0].get("reason"))] += 1
+    return np.minimum(inapplicable, absent), reasons, idle
 
 
 def _counts(side: Aligned, metric: str) -> NDArray[np.int64]:
@@ -227,7 +236,7 @@ def gate(
     if baseline is not None:
         runs = [scores, read_scores(baseline, 0, not_scores)]
     if margin is not None and not_worse_than is None:
-        raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
+        raise ConfigError("a margin belongs to --not-worse-than BASELINE (not_worse_than= in Python); give that.")
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     column = cluster or scores.config.get("cluster")
     measured = _measured(scores, scales, column)

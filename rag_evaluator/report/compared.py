@@ -21,7 +21,7 @@ from rag_evaluator.statistics import TIE, MetricComparison
 
 from .charts import ChartPoint, chart, chart_labels, dots, why_no_charts
 from .pages import render, rows_link
-from .table import difference_key
+from .table import difference_key, group_name
 from .texts import ShownText, difference, shown
 
 GROUPS = 40  # in a chart
@@ -68,11 +68,18 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, A
         "decided": next(decided for decided in comparison.decisions if decided.run == run),
         "match": next(match for match in comparison.matches if match.run == run),
         "lines": list(_lines(lines, comparison.runs.index(run))),
-        "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
+        "groups": [
+            (column, [(line, _group_link(column, line.group)) for line in of_column], _group_charts(of_column))
+            for column, of_column in groups.items()
+        ],
         "labels": [line for line in comparison.labels if line.run == run],
         "changed": list(_changed(comparison, run, names, lower)),
         "lower": lower,
     }
+
+
+def _group_link(column: str, group: str | None) -> str:
+    return rows_link(**{f"group:{column}": group_name(group or "")})
 
 
 def _changed(

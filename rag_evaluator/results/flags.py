@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from .overview import Figures, counted
+from .refusals import REFUSES
 
 UNASKED = "unasked"
 FLAGGED = "flagged"  # in a summary: rows with a flag
@@ -38,6 +39,7 @@ EXPLAINED = {
     CUT: ": its list has reached the limit",
 }
 AGAIN = "give these rows what they lack, and run the command of the run again with --update"
+BOUND = "refusals have nothing to score: bound them with --max refusals=NUMBER"
 LARGER = "take a larger judge, as --update asks nothing again where the judge's work was refused"
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
 MUCH = 0.1  # difference of two runs' shares of flagged rows above which a comparison says so
@@ -95,7 +97,10 @@ def advice(metric: str, row: Figures) -> str:
 
 def remedy(reasons: Iterable[str]) -> str:
     """What to do about missing scores; `reasons`: why they are missing, none where nobody has kept them."""
-    kinds = [LARGER if reason.endswith(tuple(REASONS.values())) else AGAIN for reason in reasons]
+    kinds = [
+        BOUND if REFUSES in reason else LARGER if reason.endswith(tuple(REASONS.values())) else AGAIN
+        for reason in reasons
+    ]
     return "; ".join(dict.fromkeys(kinds or [AGAIN]))
 
 

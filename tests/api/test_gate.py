@@ -70,7 +70,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rules": ["noise_sensitivity >= 0.5"]}, "lower is better: give a maximum"),
     ({"rules": ["faithfulness <= 0.5"]}, "higher is better: give a minimum"),
     ({"rules": ["faithfulness >= 80"]}, "expected a number from 0 to 1"),
-    ({"margin": 0.02}, "a margin needs a baseline"),
+    ({"margin": 0.02}, "a margin belongs to --not-worse-than"),
     ({"not_worse_than": "a", "fail_if_worse": "b"}, "expected one baseline"),
     ({"not_worse_than": run_of([0.5] * 5)}, "a baseline needs a margin"),
     ({"not_worse_than": run_of([0.5] * 5), "margin": {"bleu": 0.1}}, "no scores of 'bleu_score'"),

@@ -114,6 +114,10 @@ def test_a_refusal_without_a_statement_has_nothing_to_score_and_an_error_has_los
         ]
         judge = ScriptedJudge(answer, model_id="judge")
         RAGEvaluator({"metrics": ["faithfulness"]}, judge).evaluate(rows, folder=folder)
+    equal = verdict(folders[1], fail_if_worse=folders[1])
+    assert equal.passed and "50 of 50 rows" not in equal.reason
+    strict = verdict(folders[1], fail_if_worse=folders[0])
+    assert not strict.passed and "bound them with --max refusals" in strict.reason
     refusing, failing = (verdict(folder, fail_if_worse=folders[0], min_coverage=0.5) for folder in folders[1:])
     assert refusing.passed and "10 rows scored in the baseline with nothing to score" in refusing.reason
     assert not failing.passed and "counted as 0 (no answer): give these rows what they lack" in failing.reason

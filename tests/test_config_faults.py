@@ -44,6 +44,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
         ("\tdataset: b", "line 2: not valid YAML: "),
         ("dataset: !!python/object/apply:os.system [ls]", "line 2: not valid YAML: "),
         ("columns: [a]", "line 2: 'columns' is ['a']"),
+        ("verifier: words", "line 2: 'verifier' is 'words', and has keys of its own. Write verifier.model: words."),
         ("name: ../up", "line 2: 'name' is '../up': string should match pattern"),
         (
             "judge:\n  engine: server\n  url: http://127.0.0.1/v1\n  dtype: float16",

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from rag_evaluator.errors import ConfigError
 
 Key = tuple[str | int, ...]
+MODEL = "model"  # a key of the sections that name one
 # YAML reads no, 2024 and 1e3 as other things than text
 QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 
@@ -165,6 +166,8 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) ->
         return f"is not a known key.{f' Did you mean {names[near[0]]!r}?' if near else f' Known: {section}.'}"
     if detail["type"] == "missing":
         return "is missing. Add it; docs/config.md has every key."
+    if detail["type"] == "model_type" and isinstance(detail["input"], str) and (*key, MODEL) in known:
+        return f"is {detail['input']!r:.80}, and has keys of its own. Write {dotted((*key, MODEL))}: {detail['input']}."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
     return f"is {fault(details)}{QUOTES if mistaken else ''}"
 

@@ -28,7 +28,7 @@ def with_refusal(
     by_words = refuses_by_words(sample, language)
     refuses = outcome.endswith("refused") if outcome else by_words
     by = ("judge" if outcome else "words") if refuses else ""
-    answerable = is_answerable(sample, language, judged)
+    answerable = is_answerable(sample, language, judged) if sample.has("response") else None  # else nobody answers
     return {
         name: _valued(
             replace(score, refused_by=by, answerable=answerable, disagrees=refuses != by_words), metrics[name], refusals

@@ -260,7 +260,7 @@ def _add_row(sample: Sample, scores: Mapping[str, Json], work: Json, report: Che
     if flagged:
         text += f"; the judge's work is doubtful for {', '.join(flagged)}"
     is_refused = any(score["missing"] in REASONS.values() for score in scores.values())
-    text += "; its work is refused: take a larger judge" * is_refused
+    text += "; the judge's work is refused: take a larger one" * is_refused
     is_bad = not scored or is_refused
     report.add("row", "failed" if is_bad else "warning" if missing or flagged else "ok", text, details)
 

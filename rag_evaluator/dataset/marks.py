@@ -58,6 +58,8 @@ NAMES = frozenset("arr array list args argv items data row rows matrix vec vecto
 """Names before an index, beside short ones and those with a digit or `_`."""
 CALCULATES = re.compile(r"\s*(?:[=+*/<>]|-\s)|\[\d*:|\.\w+\(")
 BEFORE = re.compile(r"(?:(?<=[\]】〕］])[ \t]*[,;，、])?[ \t\u00a0\u202f]*\Z")
+CLOSES = re.compile(r"(?<=[^\s*])(?:\*{2,3}([ \t]*)|\*([ \t]+))\Z")
+"""Asterisks that end bold or italics, and no factor."""
 MOST_BLANKS = 20
 
 CODE_BLOCK = re.compile(
@@ -124,11 +126,12 @@ def _marks(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _is_cited(match: re.Match[str]) -> bool:
     """Whether numbers in brackets are a citation mark: no index, no interval, and no word before needs them."""
-    before = match.string[: match.start()]
+    before = CLOSES.sub(r"\1\2", match.string[: match.start()])
     name = re.search(r"[A-Za-z0-9_.]*\Z", before[-40:])
     glued = name[0] if name else ""
     word = re.search(r"([^\W\d_]+)[ \t]+\Z", before[-40:])
-    is_index = bool(glued) and (len(glued) < 3 or glued.lower() in NAMES or not glued.isalpha()) and glued[-1] != "."
+    is_name = bool(glued) and not glued.isdigit() and glued[-1] != "."
+    is_index = is_name and (len(glued) < 3 or glued.lower() in NAMES or not glued.isalpha())
     has_zero = re.search(r"(?<!\d)0", match["number"]) and (glued or not match["number"].isdigit())
     goes_on = (word and word[1].lower() in OPEN) or re.search(r"[=∈+*/<]\s*[A-Za-z_.]*\Z", before[-40:])
     return not (is_index or has_zero or goes_on or CALCULATES.match(match.string, match.end()))

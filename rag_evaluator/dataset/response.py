@@ -25,12 +25,16 @@ FINAL = f"{CHANNEL}final<|message|>"
 CHANNELS = re.compile(rf"\s*(?:{re.escape(ASSISTANT)}|{re.escape(CHANNEL)})")
 NAMES_ONLY = re.compile(r"\s*analysis(?=\S).*?assistantfinal", re.DOTALL)
 RETURN = re.compile(r"\s*<\|(?:end|return)\|>\s*\Z")
+BEGINS = "|".join(map(re.escape, THOUGHTS))
 ENDS = "|".join(map(re.escape, THOUGHTS.values()))
+WITHIN = rf"(?=(?:{BEGINS})[^\s<`\"'“”‘’«»(),.](?:[^`]*?[^\s`\"'“”‘’«»(])?(?:{ENDS}))"
 TAG = re.compile(
-    rf"^[ \t>]*(?P<begin>{'|'.join(map(re.escape, THOUGHTS))})|(?:{ENDS})\s*(?:\n\s*|\Z)|(?<=\n)(?:{ENDS})\s*",
+    rf"(?:^[ \t>]*|{WITHIN})(?P<begin>{BEGINS})|(?:{ENDS})\s*(?:\n\s*|\Z)|(?<=\n)(?:{ENDS})\s*",
     re.MULTILINE | re.IGNORECASE,
 )
-"""A thought begins on a line of its own; only its end is there where the prompt has begun it."""
+"""A thought begins on a line of its own, or stands between its tags without spaces or quotation marks, as no text about
+tags does; only its end is there where the prompt has begun it."""
+ANOTHER = re.compile(rf"(?P<begin>{BEGINS})", re.IGNORECASE)  # where one ends
 FENCE = "```"
 
 
@@ -100,7 +104,7 @@ def _thoughts(text: str) -> tuple[list[tuple[int, int]], str]:
 def _tagged(text: str) -> tuple[list[tuple[int, int]], str]:
     thoughts: list[tuple[int, int]] = []
     place = at = 0
-    while tag := TAG.search(text, at):
+    while tag := (ANOTHER.match(text, at) if thoughts and thoughts[-1][1] == at else None) or TAG.search(text, at):
         at = tag.end()
         if text.count(FENCE, place, tag.start()) % 2:  # within code
             continue

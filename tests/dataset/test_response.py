@@ -27,6 +27,8 @@ SAID = {  # what is around it -> texts that say BORN
         f"◁think▷Hm.◁/think▷{BORN}",
         f"<think>Is it `x or ```y?</think>{BORN}",
         f"{BORN} <think>Is that so?</think>",
+        f"<think>Hm.</think><think>\nTesk.\n</think>{BORN}",
+        f"{BORN[:13]}<think>Is\nthat so?</think> {BORN[13:]}",
         f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>{BORN}<|return|>",
         f"<|start|>assistant<|channel|>final<|message|>{BORN}",
         f"analysisWe need it.assistantfinal{BORN}",
@@ -85,6 +87,8 @@ UNCHANGED = [
     "It is (1) old and (2) green.",
     "The tag <think> is used by Qwen, and </think> ends it.",
     "Write `<think>` here.",
+    'It opens with "<think>" and closes with "</think>".',
+    "2*[3] and x * [3] and f(x) = 2 * [1]",
     "2**3**4 and __init__ and f(**kw, **args)",
     "It needs calcium.\nSources:\n- milk\n- cheese",
     "Analysis of the final: none.",
@@ -102,6 +106,10 @@ COUNTED: list[tuple[str, list[str]]] = [
     ("# Lisbon", ["Lisbon"]),
     ("a | b is no table\nYes", ["a | b is no table", "Yes"]),
     ("**Width:**\nIt is 30 m wide [2].", ["It is 30 m wide."]),
+    (
+        "It costs **12 euros** [1][Source 2]. It opened in **1839**[2], or 1840[3].",
+        ["It costs 12 euros.", "It opened in 1839, or 1840."],
+    ),
 ]
 
 

@@ -25,7 +25,7 @@ class Form(NamedTuple):
 
 
 FORMS = (
-    Form("LangChain", "page_content"),
+    Form("LangChain", "page_content"),  # stores give documents ids at random
     Form("Azure AI Search", "content", "@search.score", "id", "@search.score"),
     Form("Azure AI Search", "chunk", "@search.score", "chunk_id", "@search.score"),
     Form("Haystack", "content", "score", "id", "meta"),

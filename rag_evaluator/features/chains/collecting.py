@@ -17,6 +17,7 @@ from rag_evaluator.tasks import shown
 # Any in this module: chains and their results are of any library.
 
 RETURNED = ("retrieved_contexts", "response")
+BESIDE = ("retrieved_context_ids", "history", "standalone_question", "answerable")  # what a result may say, too
 logger = logging.getLogger(__name__)
 Row = dict[str, Any]
 
@@ -42,7 +43,8 @@ def collect(
         progress: called with (questions done, questions); see docs/progress.md. By default lines.
 
     Returns the rows of the file in the order of the questions: `user_input`, `retrieved_contexts`, `response`,
-    `reference`, and `error` in place of an answer. Raises `RagEvaluatorError` before anything is asked.
+    `reference`, what a result has of `BESIDE`, and `error` in place of an answer. Raises `RagEvaluatorError` before
+    anything is asked.
     """
     questions = check_questions(questions)
     expected = optional_texts("references", references, len(questions), "questions")
@@ -127,7 +129,7 @@ def _row(question: str, output: Any) -> Row:
         if isinstance(output, BaseException):
             raise output
         [sample] = samples = open_dataset([{**output_row(output), "user_input": question}], responses=AS_WRITTEN)
-        samples.check_readable(RETURNED)
+        samples.check_readable([*RETURNED, *BESIDE])
         returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
         if any(name in sample.row for name in accepted_names("response")):
             returned.setdefault("response", "")
@@ -136,7 +138,11 @@ def _row(question: str, output: Any) -> Row:
     except Exception as error:  # of any library; it is what the row says
         text = f"{type(error).__name__}: {error}"
         return {"user_input": question, "error": text.encode("utf-8", "backslashreplace").decode("utf-8")}
-    return {"user_input": question, **returned}
+    return {
+        "user_input": question,
+        **returned,
+        **{name: sample.columns[name] for name in BESIDE if name in sample.columns},
+    }
 
 
 def _with_reference(row: Row, reference: str | None) -> Row:

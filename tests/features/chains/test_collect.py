@@ -279,6 +279,13 @@ def test_chains_of_langchain_are_asked_as_they_take_questions(make: Any, columns
     assert rows == [{"user_input": question, **columns} for question in QUESTIONS[:2]]
 
 
+def test_what_a_result_says_beside_the_answer_is_kept(tmp_path: Path) -> None:
+    said = {"answerable": False, "history": [{"role": "user", "content": "Who is he?"}]}
+    given = {**ROW, **said, "retrieved_context_ids": ["a1"], "latency": 3}
+    [row] = collect(lambda question: given, QUESTIONS[:1], tmp_path / "rows.jsonl")
+    assert row == {"user_input": QUESTIONS[0], **ROW, **said, "retrieved_context_ids": ["a1"]}
+
+
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 def test_what_stops_a_program_stops_a_chain_that_returns_it_as_a_result(stop: Any, tmp_path: Path) -> None:
     """A sequence of LangChain returns whatever one of its steps raises."""

@@ -165,13 +165,17 @@ class Score:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """A row with its scores, as it is written."""
 
     sample: Sample
     scores: Mapping[str, Score]
     signatures: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name} {score.value:.3g}" for name, score in self.scores.items())
+        return f"<Row {self.sample.index}, {self.sample.columns.get('user_input', '')!r:.60}: {scores}>"
 
     def details(self) -> Iterator[bytes]:
         """The lines of `details.jsonl`: one of a score, or one for each repeat."""

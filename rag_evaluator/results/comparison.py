@@ -143,9 +143,10 @@ class RefusalDifference:
 
     def words(self, run: str, baseline: str) -> str:
         """`B refuses more often than A: the share differs by 0.30 [0.21, 0.40] in 100 rows. Conditional, in the …`"""
-        mean, low, high = self.difference.mean or 0.0, self.difference.ci_low, self.difference.ci_high
+        mean = self.difference.mean or 0.0
+        ends = [end for end in (self.difference.ci_low, self.difference.ci_high) if end is not None]
         often = "more often than" if mean > 0 else "less often than" if mean else "as often as"
-        is_shown = not mean or (low is not None and high is not None and low * high > 0)
+        is_shown = not mean or min(ends, default=0.0) * max(ends, default=0.0) > 0
         start = "" if is_shown else "Not settled whether "
         share = f"the share differs by {with_interval(self.difference)} in {counted(self.difference.n, 'row')}"
         known = [f"{name} {with_interval(of)}" for name, of in self.conditional.items() if of.mean is not None]

@@ -36,6 +36,7 @@ from .origin import Key as Key
 from .origin import Origin as Origin
 from .origin import apply_overrides as apply_overrides
 from .origin import explain as explain
+from .paths import ADDRESSES as ADDRESSES
 from .paths import BY_WORDS as BY_WORDS
 from .paths import FullPath as FullPath
 from .paths import model_path as model_path

@@ -15,6 +15,7 @@ DEMO = "demo"
 BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers
 BY_WORDS = "words"  # the verifier that counts words, without a model
 NO_FOLDER = (BY_JUDGE, BY_WORDS)
+ADDRESSES = ("http://", "https://", "unix:")  # what the address of a server begins with
 VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 

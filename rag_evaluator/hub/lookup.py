@@ -77,9 +77,9 @@ def _cached(model: str, key: str) -> str:
     try:
         return str(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
-        server = "judge: {engine: server, url: http://127.0.0.1:11434/v1}"
+        server = f'judge: {{engine: server, url: http://127.0.0.1:11434/v1, served_model: "{model}"}}'
         hints = {
-            "judge.model": f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md).",
+            "judge.model": f" If a server runs it (Ollama, vLLM), write {server} (docs/servers.md).",
             "verifier.model": " Without a model: 'judge', or 'words', which counts words.",
         }
         raise ModelError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli import refuse_wrong_paths
-from rag_evaluator.config import Config, load_config
+from rag_evaluator.config import ADDRESSES, Config, load_config
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files import SUFFIX
 from rag_evaluator.metrics import SUPPORT, Metrics, canonical_name, check_reported, chosen_metrics
@@ -17,7 +17,6 @@ from rag_evaluator.metrics import SUPPORT, Metrics, canonical_name, check_report
 from .figures import LENGTH
 
 NAMED = re.compile(r"([\w.-]+)=(.+)", re.DOTALL)
-ADDRESSES = ("http://", "https://", "unix:")
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,12 @@ def add_init_command(commands: Any) -> None:
         action="store_true",
         help=f"take no rows of yours: write those that come with the program to {SAMPLE}",
     )
-    command.add_argument("--judge", default="demo", metavar="MODEL", help="folder of the judge's model, or a hub id")
+    command.add_argument(
+        "--judge",
+        default="demo",
+        metavar="MODEL",
+        help="folder of the judge's model, a hub id, or the address of a server",
+    )
     command.add_argument(
         "--embeddings", default="demo", metavar="MODEL", help="folder of the embedding model, or a hub id"
     )

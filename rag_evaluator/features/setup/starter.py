@@ -16,7 +16,16 @@ from typing import Any, Literal
 import jinja2
 import yaml
 
-from rag_evaluator.config import DEMO, JudgeConfig, RetrievalConfig, find_language, make_config, misspelt, model_path
+from rag_evaluator.config import (
+    ADDRESSES,
+    DEMO,
+    JudgeConfig,
+    RetrievalConfig,
+    find_language,
+    make_config,
+    misspelt,
+    model_path,
+)
 from rag_evaluator.dataset import ID, LISTS, ColumnNames, as_number, doubts_of, is_blank, json_or_text, sheets_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
@@ -107,15 +116,18 @@ def propose(
     Args:
         out: where the configuration will be written; paths in it count from its folder.
         name, language, metrics: None or empty: chosen here.
-        judge, embeddings: folders or hub ids of models.
+        judge, embeddings: folders or hub ids of models; a judge also the address of a server.
         columns: the user's names of columns, as in the configuration.
 
     Loads no model. Raises `DatasetError` for rows that cannot be read or allow no metric, `ModelError` for a folder
     that holds no judge, `ConfigError` for a language that is not recognised, and for names that are none.
     """
-    judge, embeddings = (model_path(model, Path.cwd()) for model in (judge, embeddings))
+    judge, embeddings = (
+        model if model.startswith(ADDRESSES) else model_path(model, Path.cwd()) for model in (judge, embeddings)
+    )
     small = ""
-    if judge != DEMO:
+    is_served = judge.startswith(ADDRESSES)
+    if judge != DEMO and not is_served:
         find_judge(JudgeConfig(model=judge))
         small = about_size(parameters_of(JudgeConfig(model=judge)))
     if embeddings != DEMO:
@@ -330,8 +342,8 @@ def _preferred(possible: Sequence[str], is_log: bool, is_small: bool) -> list[st
 
 
 def _faster_dtype(judge: str) -> tuple[str, str] | None:
-    """The dtype in which this CPU computes faster, and how many times; None for the toy, on a GPU, where equal."""
-    if judge == DEMO:
+    """The dtype in which this CPU computes faster, and how many times; None for toy or server, a GPU, where equal."""
+    if judge == DEMO or judge.startswith(ADDRESSES):
         return None
     from rag_evaluator.judge import seconds_by_dtype  # loads torch
 
@@ -365,6 +377,7 @@ def _text(proposal: Proposal, **asked: Any) -> str:
         match_of_texts=MATCH_OF_TEXTS,
         of_lists=OF_LISTS,
         verified=[name for name in proposal.metrics if name in METRICS and METRICS[name].verifier],
+        is_served=asked["judge"].startswith(ADDRESSES),
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
         dtype=_faster_dtype(asked["judge"]),

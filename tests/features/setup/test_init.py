@@ -58,8 +58,7 @@ def test_every_flag_is_heard(folder: Path) -> None:
 FAULTS = [
     (["--columns", "pregunta"], "expected NAME=COLUMN"),
     (["--out", "there.yaml"], "Choose another name, or --force"),
-    (["--judge", "qwen3:8b"], "write judge: {engine: server, url: http://127.0.0.1:11434/v1} (docs/engines.md)"),
-    (["--judge", "http://localhost:8000/v1"], "If a server runs it (Ollama, vLLM), write judge: {engine: server"),
+    (["--judge", "qwen3:8b"], 'write judge: {engine: server, url: http://127.0.0.1:11434/v1, served_model: "'),
 ]
 
 

@@ -221,6 +221,13 @@ def test_columns_that_allow_no_metric_are_answered_with_one_to_name(tmp_path: Pa
     assert advice in refused(path, language="es")
 
 
+def test_a_judge_may_be_the_address_of_a_server(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), judge="http://127.0.0.1:11434/v1")
+    judge = load_config(tmp_path / "config.yaml").judge
+    assert (judge.engine, judge.url) == ("server", "http://127.0.0.1:11434/v1")
+    assert not any("toy" in note for note in proposal.warnings)
+
+
 def test_a_column_in_which_some_answers_are_numbers_is_guessed(tmp_path: Path) -> None:
     others = {name: value for name, value in ENGLISH.items() if name not in ("response", "answer")}
     rows = [{**others, "what the bot says": text} for text in ("In Tesk.", "By the river.", "1901")]

@@ -227,4 +227,6 @@ class Client:
 def unusable(error: RagEvaluatorError, section: str) -> ModelError:
     """Return what an error means before a run."""
     why = str(error).removeprefix(f"{section}.url: ").rstrip(".")
-    return ModelError(f"{section}.url: no server can be used: {why}. Start one, or correct the address.")
+    answers = isinstance(error, JudgementError)
+    way = "Take another server or model (docs/servers.md)" if answers else "Start one, or correct the address"
+    return ModelError(f"{section}.url: no server can be used: {why}. {way}.")

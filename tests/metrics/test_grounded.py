@@ -125,7 +125,7 @@ def test_a_refusal_is_not_applicable_where_claims_are_judged_and_costs_no_questi
         "the response refuses to answer, by its words: it has no claim to judge"
     }
     assert judge.asked == 0
-    assert "|refusals:2" in results.signatures["faithfulness"]
+    assert "|refusals:3" in results.signatures["faithfulness"]
     others = RAGEvaluator({"metrics": ["factual_correctness"]}, judge=judge).signatures()
     assert "refusals" not in others["factual_correctness"]
 

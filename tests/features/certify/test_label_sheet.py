@@ -122,7 +122,7 @@ def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: P
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
 # people are asked whether the score of these is right; a new metric has a question of its own, or is named here
 OTHERS = {
-    *("answer_rubric", "context_entity_recall", "reference_agreement", "reference_coverage", "summary_score"),
+    *("answer_rubric", "context_entity_recall", "summary_score"),
     *("instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"),
     *(f"retrieval_{measure}" for measure in ("map", "mrr", "ndcg", "precision", "recall")),
 }

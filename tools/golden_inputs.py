@@ -35,7 +35,7 @@ def write_inputs(folder: Path) -> None:
     rows: Rows = [json.loads(line) for line in sample]
     others = _other_answers(rows)
     twice = [{**row, "id": str(place), "weight": 1 + place % 3} for place, row in enumerate((*rows, *others))]
-    labels = [{"id": row["id"], "faithfulness": int(place % 3 != 0)} for place, row in enumerate(twice)]
+    labels = [{"id": row["id"], "context_recall": int(place % 3 != 0)} for place, row in enumerate(twice)]
     logging.disable_progress_bar()
     for name, architecture in MODELS.items():
         save_model(architecture, folder / name)

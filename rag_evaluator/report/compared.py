@@ -69,7 +69,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, A
         "match": next(match for match in comparison.matches if match.run == run),
         "lines": list(_lines(lines, comparison.runs.index(run))),
         "groups": [
-            (column, [(line, _group_link(column, line.group)) for line in of_column], _group_charts(of_column))
+            (column, of_column, _group_charts(of_column), _group_links(column, of_column))
             for column, of_column in groups.items()
         ],
         "labels": [line for line in comparison.labels if line.run == run],
@@ -78,8 +78,10 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str]) -> dict[str, A
     }
 
 
-def _group_link(column: str, group: str | None) -> str:
-    return rows_link(**{f"group:{column}": group_name(group or "")})
+def _group_links(column: str, lines: Sequence[ComparedMetric]) -> dict[str, str]:
+    """Group -> the address of its rows."""
+    groups = dict.fromkeys(line.group or "" for line in lines)
+    return {group: rows_link(**{f"group:{column}": group_name(group)}) for group in groups}
 
 
 def _changed(

@@ -28,6 +28,11 @@ def command(*words: object) -> str:
     return " ".join([program(), *(shlex.quote(str(word)) for word in words)])
 
 
+def for_others(command_line: str) -> str:
+    """A command as others type it, who start the program by its name: a page goes to them."""
+    return command_line.replace(program(), NAME, 1)
+
+
 def program() -> str:
     """What a command begins with: `rag-evaluator`, its path, `python main.py` or `python -m rag_evaluator`.
 

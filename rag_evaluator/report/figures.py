@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from rag_evaluator.config import hooks
-from rag_evaluator.resources import NAME, program
+from rag_evaluator.resources import for_others
 from rag_evaluator.results import Floats, Run, Tally, WorstRow, conclude_run, faults_of, worst_rows
 from rag_evaluator.statistics import TIE, Scale
 
@@ -169,7 +169,7 @@ def answer_html(run: Run) -> str:
         line=line_of(run),
         tiles=[(tile, faults_of(run.tally, tile.metric).capitalize()) for tile in tiles],
         conclusion=conclusion,
-        next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
+        next=for_others(conclusion.next),
         of="",
         place="worst",
         worst=[_shown(row, row.number, row.name) for row in worst],

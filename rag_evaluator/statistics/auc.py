@@ -107,11 +107,10 @@ def compare_with_baselines(
     fewest = min(len(np.unique(members[side])) for side in (is_common, ~is_common))
     shares, influences = zip(*(area_of(row, people, masses) for row in values), strict=True)
     areas = [Area(share, *newcombe_interval(share, units[0], units[1], LEVEL)) for share in shares]
-    sides = zip(values[1:], areas[1:], strict=True)
-    floors = [0.0 if _is_same_order(values[0], row) else _floor(areas[0], side) for row, side in sides]
+    orders = [np.unique(row, return_inverse=True)[1] for row in values]
     against = {
-        name: _against(areas[0], area, influences[0] - influence, members, fewest, own)
-        for name, area, influence, own in zip(baselines, areas[1:], influences[1:], floors, strict=True)
+        name: _against(areas[0], area, influences[0] - influence, members, fewest, np.array_equal(orders[0], order))
+        for name, area, influence, order in zip(baselines, areas[1:], influences[1:], orders[1:], strict=True)
     }
     decisive = min(
         against, key=lambda name: (WORDS.index(against[name].word), -(against[name].more_labels or math.inf))
@@ -146,30 +145,25 @@ def error_without_error(area: Area) -> float:
     return (area.ci_high - area.ci_low) / NormalDist().inv_cdf((1 + LEVEL) / 2)
 
 
-def _is_same_order(values: Array, others: Array) -> bool:
-    """Whether two scores put all rows in the same order, so that their AUC is the same on any rows like these."""
-    first, second = (np.unique(side, return_inverse=True)[1] for side in (values, others))
-    return np.array_equal(first, second)
-
-
-def _floor(*areas: Area) -> float:
-    return sum(error_without_error(area) ** 2 for area in areas)
-
-
-def _against(area: Area, baseline: Area, influences: Array, members: Places, fewest: int, floor: float) -> Baseline:
+def _against(
+    area: Area, baseline: Area, influences: Array, members: Places, fewest: int, is_same_order: bool
+) -> Baseline:
     """What is known beside one baseline.
 
     Args:
         influences: of each row on the difference.
         fewest: k of the interval.
-        floor: variance that no row shows.
+        is_same_order: whether both put all rows in the same order, so that their AUC is the same on any rows like
+            these.
     """
     from scipy.special import stdtrit
 
     value = area.value - baseline.value
     if fewest < LEAST_RARER:
         return Baseline(baseline, Area(value, None, None), "not settled", None)
-    variance = float(np.sum(np.bincount(members, weights=influences) ** 2)) * fewest / (fewest - 1) + floor
+    variance = float(np.sum(np.bincount(members, weights=influences) ** 2)) * fewest / (fewest - 1)
+    if not is_same_order:
+        variance += error_without_error(area) ** 2 + error_without_error(baseline) ** 2
     half = float(stdtrit(fewest - 1, (1 + LEVEL) / 2)) * math.sqrt(variance)
     difference = Area(value, max(value - half, -1.0), min(value + half, 1.0))
     if value - half > TIE or value + half <= TIE:

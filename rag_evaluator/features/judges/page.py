@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rag_evaluator.files import Json, JsonDict, write_text
 from rag_evaluator.report import ChartPoint, chart, chart_labels, environment, inline, why_no_charts
-from rag_evaluator.resources import NAME, __version__, program
+from rag_evaluator.resources import __version__, for_others
 from rag_evaluator.results import Conclusion, Grid
 
 from .figures import WORDS
@@ -24,7 +24,7 @@ def write_page(path: Path, conclusion: Conclusion, grids: Sequence[Grid], pictur
         version=__version__,
         inline=inline(),
         conclusion=conclusion,
-        next=conclusion.next.replace(program(), NAME, 1),
+        next=for_others(conclusion.next),
         grids=grids,
         pictures=pictures,
         no_charts=why_no_charts() if pictures else "",

@@ -8,8 +8,8 @@ class EmbeddedRows {
     this.about = JSON.parse(document.getElementById("about").textContent);
     this.all = this.about.rows;
     this.unpacked = new Map();
-    this.read_whole = new Promise((resolve) => (document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve) : resolve()));
-    this.read_whole.then(() => this.words()); // unpacked before somebody searches
+    this.readWhole = new Promise((resolve) => (document.readyState === "loading" ? addEventListener("DOMContentLoaded", resolve) : resolve()));
+    this.readWhole.then(() => this.words()); // unpacked before somebody searches
   }
 
   /** The text of each row that is searched. */
@@ -20,7 +20,7 @@ class EmbeddedRows {
 
   /** What is to be said of the rows once the page is read whole; null: they are all here. */
   async note() {
-    await this.read_whole;
+    await this.readWhole;
     return document.getElementById(this.part(this.all - 1)) || !this.all ? null : this.about.note;
   }
 
@@ -62,7 +62,7 @@ class EmbeddedRows {
   async fragment(row) {
     if (row >= this.all || row < 0 || !Number.isInteger(row)) throw new Error(`There is no row ${row + 1} here.`);
     const name = this.part(row);
-    if (!document.getElementById(name)?.nextElementSibling) await this.read_whole;
+    if (!document.getElementById(name)?.nextElementSibling) await this.readWhole;
     if (!document.getElementById(name)) throw new Error("This file holds what the judge said of the first rows only.");
     return (await this.unpack(name))[row % this.about.part];
   }
